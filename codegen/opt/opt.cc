@@ -6,8 +6,9 @@
 namespace doorbell::codegen {
 
 std::string print(const Plan& plan) {
-  constexpr const char* kNames[] = {"VECTOR", "UPCAST", "UNROLL", "THREAD",  "TILE",  "STAGE",
-                                    "LOCAL",  "GROUP",  "ROWS",   "COLUMNS", "DEPTH", "PERSISTENT"};
+  constexpr const char* kNames[] = {"VECTOR", "UPCAST",     "UNROLL", "THREAD", "TILE",
+                                    "STAGE",  "LOCAL",      "GROUP",  "ROWS",   "COLUMNS",
+                                    "DEPTH",  "PERSISTENT", "JOIN"};
   std::string text;
   for (const Opt& o : plan) {
     if (!text.empty()) text += ' ';

@@ -36,6 +36,10 @@ enum class OptOp : u8 {
   // The grid is of `amount` groups; each computes what it would compute as one group after the
   // other of the whole grid, in a loop around all others. The axis is 0.
   Persistent,
+  // Only in contractions with Tile on their reduced axis (tile.cc): this axis and the one of id
+  // `amount`, whose values are the more significant, are walked as one. Further opts on this axis
+  // mean both.
+  Join,
 };
 
 struct Opt {

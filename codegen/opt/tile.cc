@@ -19,16 +19,19 @@
 // Sizes need not be multiples of their blocks: the last blocks run past the axis. There staged
 // tiles hold zeros, so that the innermost loop has no masks, and accesses to arguments are gated.
 //
+// Each of i, j and k may be several axes of the kernel that are walked as one (contraction.h).
+// Where windows slide over A, as over the images of convolutions, its tile is an image
+// (window_tile.h).
+//
 // What is staged is not the operand as it lies in memory but the largest expression that only its
 // axes vary: a conversion or a scale is computed once for each element of a tile.
 #include <algorithm>
 
 #include "base/util/check.h"
-#include "codegen/opt/apply.h"
+#include "codegen/opt/tile_nest.h"
 
 namespace doorbell::codegen::detail {
 
-using core::Arena;
 using core::AxisType;
 using core::DType;
 using core::Op;
@@ -37,68 +40,10 @@ using core::UOp;
 
 namespace {
 
-constexpr i64 kLineBytes = 64;
+constexpr i64 kMostUnrolled = 8;
 constexpr i64 kHeavyEpilogue = 8;  // nodes that would be repeated for each register
 
-// The factor of the product that varies with i and k, or with j and k.
-struct Operand {
-  UOp value;  // what is staged; a Load
-  bool staged = false;
-  bool along_k = false;  // memory is contiguous along k
-  i64 pitch = 0;         // of rows in the tile
-};
-
-// A register tile, and a register in it.
-struct Registers {
-  UOp ti, ui, tj, vj;
-};
-
-struct Tiled {
-  Tiled(Rewriter& r, const KernelInfo& kernel, UOp root, const Plan& opts)
-      : rw(r), info(kernel), sink(root), plan(opts), range(r) {}
-
-  Rewriter& rw;
-  const KernelInfo& info;
-  UOp sink;
-  const Plan& plan;
-  RangeMaker range;
-
-  UOp reduce;
-  i64 i = -1, j = -1, k = -1;  // range ids of the three axes; i: -1 if A is a single row
-  i64 mt = 1, nt = 1, kc = 1;  // block sizes
-  i64 upcast = 1, lanes = 1, unroll = 1, threads = 1;
-  std::vector<RangeImage> outer;  // by range id: the part outside the blocks
-  RangeList outer_loops;
-  UOp ko;        // the loop over blocks of k
-  Operand a, b;  // a has no value without i
-  i64 next_private = 0;
-
-  void find_axes();
-  void make_outer();
-  Operand find_operand(i64 axis, i64 other) const;
-  bool light_epilogue() const;
-  UOp define(DType t, i64 count);
-  UOp after(UOp memory, std::initializer_list<UOp> effects, bool outer_too);
-  UOp mul_add(UOp x, i64 y, UOp z) { return rw.add(rw.mul(x, rw.index(y)), z); }
-  UOp place(UOp memory, UOp at) { return rw.make(Op::Index, memory.dtype(), {memory, at}); }
-  RangeImage image(i64 axis, UOp block_number, i64 block, UOp inside);
-  Rebuilder mapping(UOp in_i, UOp in_j, UOp in_k);
-  UOp fill(const Operand& from, Rebuilder& rebuild, UOp in_k, UOp to);
-  UOp stage_rows(UOp tile);
-  UOp stage_panel(const Operand& from, UOp tile, UOp number, i64 width);
-  UOp stage_a();
-  UOp stage_b(UOp tj);
-  UOp clear(UOp memory, i64 count);
-  UOp product(UOp in_i, UOp in_j, UOp in_k, UOp a_element, UOp b_element);
-  UOp row(const Registers& r) { return mul_add(r.ti, upcast, r.ui); }
-  UOp column(const Registers& r) { return mul_add(r.tj, lanes, r.vj); }
-  UOp partial_sums(UOp a_tile, UOp b_tile, const Registers& r);
-  UOp sum_at(UOp acc, const Registers& r);
-  UOp accumulate(const Registers& r, UOp acc, UOp cleared, UOp sums);
-  UOp run();
-};
-
-i64 divide_up(i64 n, i64 by) { return (n + by - 1) / by; }
+}  // namespace
 
 UOp close(Rewriter& rw, UOp effect, std::initializer_list<UOp> values) {
   absl::InlinedVector<UOp, 8> srcs{effect};
@@ -111,16 +56,16 @@ void Tiled::find_axes() {
   reduce = info.main_reduce()->reduce;
   for (const Opt& o : plan) {
     bool reduced = o.op != OptOp::Stage && info.ranges[static_cast<usize>(o.axis)].reduce;
-    if (o.op == OptOp::Tile && reduced) k = o.axis, kc = o.amount;
-    if (o.op == OptOp::Vector) j = o.axis, lanes = o.amount;
-    if (o.op == OptOp::Upcast) i = o.axis, upcast = o.amount;
+    if (o.op == OptOp::Tile && reduced) k = joined_axis(info, plan, o.axis), kc = o.amount;
+    if (o.op == OptOp::Vector) j = joined_axis(info, plan, o.axis), lanes = o.amount;
+    if (o.op == OptOp::Upcast) i = joined_axis(info, plan, o.axis), upcast = o.amount;
     if (o.op == OptOp::Unroll) unroll = o.amount;
     if (o.op == OptOp::Thread) threads *= o.amount;
   }
-  CHECK(j >= 0 && k >= 0, "a tiled reduction needs VECTOR and TILE axes");
+  CHECK(j.exists() && k.exists(), "a tiled reduction needs VECTOR and TILE axes");
   CHECK(reduce.reduce_op() == Op::Add, "tiled reduction of {}", core::name_of(reduce.reduce_op()));
-  mt = i < 0 ? 1 : std::max(amount_of(plan, OptOp::Tile, i), upcast);
-  nt = std::max(amount_of(plan, OptOp::Tile, j), lanes);
+  mt = i.exists() ? std::max(amount_of(plan, OptOp::Tile, i.id()), upcast) : 1;
+  nt = std::max(amount_of(plan, OptOp::Tile, j.id()), lanes);
   CHECK(mt % upcast == 0 && nt % lanes == 0, "tile {} x {} of {} x {}", mt, nt, upcast, lanes);
   CHECK(kc % unroll == 0, "tile {} of {}", kc, unroll);
 }
@@ -130,8 +75,15 @@ void Tiled::make_outer() {
   i64 inner_parts = threads;  // of this axis and those that follow: ThreadId counts the last first
   for (usize id = 0; id < info.ranges.size(); ++id) {
     const RangeInfo& r = info.ranges[id];
+    i64 axis = static_cast<i64>(id), block = 1, size = r.size;
     if (!r.range || r.reduce) continue;
-    i64 axis = static_cast<i64>(id), block = axis == i ? mt : axis == j ? nt : 1;
+    if (axis == i.id()) {
+      block = mt, size = i.size;
+    } else if (axis == j.id()) {
+      block = nt, size = j.size;
+    } else if ((i.mask | j.mask) >> id & 1) {
+      continue;
+    }
     i64 parts = amount_of(plan, OptOp::Thread, axis);
     if (parts > 1) {
       UOp part = thread_part(rw, threads);
@@ -140,7 +92,7 @@ void Tiled::make_outer() {
       if (inner_parts > 1) part = rw.floordiv(part, inner_parts);
       append_part(rw, outer[id], part, parts);
     }
-    i64 loop = divide_up(r.size, parts * block);
+    i64 loop = divide_up(size, parts * block);
     append_part(rw, outer[id], range(AxisType::Loop, loop), loop);
     for (UOp loop_range : outer[id].ranges) outer_loops.push_back(loop_range);
   }
@@ -162,34 +114,51 @@ UOp Tiled::after(UOp memory, std::initializer_list<UOp> effects, bool outer_too)
 }
 
 // An axis inside a block of it, with a gate where the blocks run past its end.
-RangeImage Tiled::image(i64 axis, UOp block_number, i64 block, UOp inside) {
+RangeImage Tiled::image(i64 size, UOp block_number, i64 block, UOp inside) {
   RangeImage made{mul_add(block_number, block, inside), {}, {}};
   for (const Affine::Term& t : to_affine(made.value).ranges) made.ranges.push_back(t.value);
-  UOp gate = rw.lt(made.value, info.size(axis));
+  UOp gate = rw.lt(made.value, size);
   if (!gate.is_const(1)) made.gate = gate;
   return made;
 }
 
+// The numbers of the axes that a joined one is of.
+std::vector<UOp> Tiled::numbers(const JoinedAxis& axis, UOp all) {
+  std::vector<UOp> made(axis.ids.size());
+  for (usize n = axis.ids.size(); n-- > 0;) {
+    const i64 size = info.size(axis.ids[n]);
+    made[n] = n == 0 ? all : rw.floormod(all, size);
+    all = rw.floordiv(all, size);
+  }
+  return made;
+}
+
+void Tiled::set(Rebuilder& rebuild, const JoinedAxis& axis, UOp block_number, i64 block,
+                UOp inside) {
+  RangeImage one = image(axis.size, block_number, block, inside);
+  const std::vector<UOp> of = numbers(axis, one.value);
+  for (usize n = of.size(); n-- > 0; one.ranges.clear()) {  // the last closes the ranges
+    one.value = of[n];
+    rebuild.set(axis.ids[n], one);
+  }
+}
+
 Rebuilder Tiled::mapping(UOp in_i, UOp in_j, UOp in_k) {
   Rebuilder rebuild(rw);
+  set(rebuild, k, ko, kc, in_k);
+  if (i.exists()) set(rebuild, i, outer[static_cast<usize>(i.id())].value, mt, in_i);
+  set(rebuild, j, outer[static_cast<usize>(j.id())].value, nt, in_j);
   for (usize id = 0; id < outer.size(); ++id) {
-    i64 axis = static_cast<i64>(id);
-    if (axis == k)
-      rebuild.set(axis, image(k, ko, kc, in_k));
-    else if (axis == i)
-      rebuild.set(axis, image(i, outer[id].value, mt, in_i));
-    else if (axis == j)
-      rebuild.set(axis, image(j, outer[id].value, nt, in_j));
-    else if (outer[id].value)
-      rebuild.set(axis, image(axis, outer[id].value, 1, rw.index(0)));
+    if ((i.mask | j.mask | k.mask) >> id & 1 || !outer[id].value) continue;
+    rebuild.set(static_cast<i64>(id), image(info.ranges[id].size, outer[id].value, 1, rw.index(0)));
   }
   return rebuild;
 }
 
 // The largest expression inside the reduction that varies with `axis` and not with `other`, if
 // there is one; else the one Load of these axes.
-Operand Tiled::find_operand(i64 axis, i64 other) const {
-  const u64 own = u64{1} << axis, foreign = other < 0 ? 0 : u64{1} << other;
+Operand Tiled::find_operand(const JoinedAxis& axis, const JoinedAxis& other) const {
+  const u64 own = axis.mask, foreign = other.mask;
   std::vector<UOp> open{reduce.src(0)}, seen, found;
   while (!open.empty()) {
     UOp u = open.back();
@@ -203,17 +172,19 @@ Operand Tiled::find_operand(i64 axis, i64 other) const {
   }
   UOp load;
   for (UOp u : info.order) {
-    const u64 both = own | u64{1} << k;
+    const u64 both = own | k.mask;
     if (u.is(Op::Load) && (u.range_mask() & (both | foreign)) == both) load = u;
   }
-  CHECK(load, "the contraction has no operand of axis {}", axis);
+  CHECK(load, "the contraction has no operand of axis {}", axis.id());
   const bool single = found.size() == 1 && !found[0].dtype().is_bool();
   Operand made{single ? found[0] : load};
   for (const Opt& o : plan)
     made.staged |= o.op == OptOp::Stage && o.axis == load.src(0).src(0).arg(0);
   if (!made.staged) made.value = load;
-  const Affine address = to_affine(load.src(0).src(1));
-  made.along_k = address.coefficient(axis) != 1 && address.coefficient(k) == 1;
+  for (const Access& access : info.accesses)
+    if (access.index == load.src(0)) made.access = &access;
+  const Affine& address = made.access->affine;
+  made.along_k = address.coefficient(axis.id()) != 1 && address.coefficient(k.id()) == 1;
   return made;
 }
 
@@ -232,69 +203,9 @@ bool Tiled::light_epilogue() const {
   return nodes < kHeavyEpilogue;
 }
 
-// Stores an element of the operand at `to`; zero behind the end of k.
-UOp Tiled::fill(const Operand& from, Rebuilder& rebuild, UOp in_k, UOp to) {
-  UOp value = rebuild(from.value);
-  const UOp gate = image(k, ko, kc, in_k).gate;
-  if (gate && !from.value.is(Op::Load))
-    value = rw.where(gate, value, rw.arena().const_of(value.dtype(), 0));
-  return rw.make(Op::Store, core::dtypes::void_, {to, value});
-}
-
-// A, row by row: a_tile[row * pitch + k].
-UOp Tiled::stage_rows(UOp tile) {
-  const i64 width = kLineBytes / a.value.dtype().bytes();
-  UOp row = range(AxisType::Loop, mt), vectors = range(AxisType::Loop, divide_up(kc, width));
-  UOp in_k = mul_add(vectors, width, range(AxisType::Vector, width));
-  Rebuilder rebuild = mapping(row, rw.index(0), in_k);
-  UOp store = fill(a, rebuild, in_k, place(tile, mul_add(row, a.pitch, in_k)));
-  return close(rw, store, {row, in_k});
-}
-
-// As the innermost loop reads it: a_tile[(number * KC + k) * upcast + row] or
-// b_tile[k * lanes + column].
-UOp Tiled::stage_panel(const Operand& from, UOp tile, UOp number, i64 width) {
-  const bool is_a = &from == &a;
-  UOp inner, in_k;
-  if (from.along_k) {
-    inner = range(AxisType::Loop, width);
-    const i64 copies = kc % 8 == 0 ? 8 : 1;
-    UOp blocks = range(AxisType::Loop, kc / copies);
-    in_k = mul_add(blocks, copies, range(AxisType::Upcast, copies));
-  } else {
-    in_k = range(AxisType::Loop, kc);
-    inner = range(AxisType::Vector, width);
-  }
-  UOp at = mul_add(number, width, inner), zero = rw.index(0);
-  Rebuilder rebuild = is_a ? mapping(at, zero, in_k) : mapping(zero, at, in_k);
-  UOp row = is_a ? mul_add(number, kc, in_k) : in_k;
-  UOp store = fill(from, rebuild, in_k, place(tile, mul_add(row, width, inner)));
-  return is_a ? close(rw, store, {number, in_k, inner}) : close(rw, store, {in_k, inner});
-}
-
-// The tile of A in blocks of k, filled; null if A is read where it lies.
-UOp Tiled::stage_a() {
-  if (!a.staged) return UOp();
-  const DType t = a.value.dtype();
-  const i64 line = kLineBytes / t.bytes();
-  // An odd number of cache lines, so that rows fall to different sets.
-  if (a.along_k) a.pitch = (divide_up(kc, line) | 1) * line;
-  UOp tile = after(define(t, mt * (a.along_k ? a.pitch : kc)), {ko}, true);
-  UOp filled = a.along_k ? stage_rows(tile)
-                         : stage_panel(a, tile, range(AxisType::Loop, mt / upcast), upcast);
-  return after(tile, {filled}, false);
-}
-
-UOp Tiled::stage_b(UOp tj) {
-  if (!b.staged) return UOp();
-  UOp tile = after(define(b.value.dtype(), kc * lanes), {ko, tj}, true);
-  UOp filled = stage_panel(b, tile, tj, lanes);
-  return after(tile, {filled}, false);
-}
-
 // memory[0 .. count) = 0
 UOp Tiled::clear(UOp memory, i64 count) {
-  i64 width = kLineBytes / memory.dtype().bytes();
+  i64 width = kTileLineBytes / memory.dtype().bytes();
   while (count % width) width /= 2;
   UOp vectors = range(AxisType::Loop, count / width);
   UOp at = mul_add(vectors, width, range(AxisType::Vector, width));
@@ -309,7 +220,7 @@ UOp Tiled::product(UOp in_i, UOp in_j, UOp in_k, UOp a_element, UOp b_element) {
   if (a_element) rebuild.replace(a.value, a_element);
   if (b_element) rebuild.replace(b.value, b_element);
   UOp made = rebuild(reduce.src(0));
-  const UOp gate = image(k, ko, kc, in_k).gate;
+  const UOp gate = image(k.size, ko, kc, in_k).gate;
   if (!gate) return made;
   Rebuilder outside = mapping(in_i, in_j, in_k);
   UOp zero = rw.arena().const_of(reduce.dtype(), 0);
@@ -319,14 +230,34 @@ UOp Tiled::product(UOp in_i, UOp in_j, UOp in_k, UOp a_element, UOp b_element) {
   return beyond == zero ? made : rw.where(gate, made, zero);
 }
 
+// The depth of a block as loops of a reduction, `over`.
+UOp Tiled::reduce_depth(RangeList* over) {
+  std::vector<std::pair<AxisType, i64>> loops{{AxisType::Reduce, kc / unroll},
+                                              {AxisType::Unroll, unroll}};
+  if (a.window) {  // each axis by itself, so that places in the tile need no division
+    loops.clear();
+    const std::vector<i64> extents = *block_extents(info, k, kc);
+    for (i64 extent : extents) loops.push_back({AxisType::Reduce, extent});
+    if (loops.back().second <= kMostUnrolled) loops.back().first = AxisType::Unroll;
+  }
+  UOp in_k = rw.index(0);
+  for (const auto& [type, size] : loops) {
+    UOp loop = range(type, size);
+    if (loop.is(Op::Range)) over->push_back(loop);
+    in_k = mul_add(in_k, size, loop);
+  }
+  return in_k;
+}
+
 // The sums of a register tile over a block of k.
 UOp Tiled::partial_sums(UOp a_tile, UOp b_tile, const Registers& r) {
-  UOp ki = range(AxisType::Reduce, kc / unroll), part = range(AxisType::Unroll, unroll);
-  UOp in_k = mul_add(ki, unroll, part), in_i = row(r);
+  RangeList over;
+  UOp in_k = reduce_depth(&over), in_i = row(r);
   UOp a_element, b_element;
   if (a_tile) {
-    UOp at =
-        a.along_k ? mul_add(in_i, a.pitch, in_k) : mul_add(mul_add(r.ti, kc, in_k), upcast, r.ui);
+    UOp at = a.window    ? window_at(in_i, in_k)
+             : a.along_k ? mul_add(in_i, a.pitch, in_k)
+                         : mul_add(mul_add(r.ti, kc, in_k), upcast, r.ui);
     a_element = rw.make(Op::Load, a_tile.dtype(), {place(a_tile, at)});
   }
   if (b_tile) {
@@ -334,10 +265,9 @@ UOp Tiled::partial_sums(UOp a_tile, UOp b_tile, const Registers& r) {
     b_element = rw.make(Op::Load, b_tile.dtype(), {place(b_tile, at)});
   }
   UOp body = product(in_i, column(r), in_k, a_element, b_element);
-  absl::InlinedVector<UOp, 3> srcs{body};
-  for (UOp over : {ki, part})
-    if (over.is(Op::Range)) srcs.push_back(over);
-  if (srcs.size() == 1) return body;
+  if (over.empty()) return body;
+  absl::InlinedVector<UOp, 6> srcs{body};
+  srcs.insert(srcs.end(), over.begin(), over.end());
   const i64 args[] = {static_cast<i64>(Op::Add), 0};
   return rw.make(Op::Reduce, reduce.dtype(), srcs, args);
 }
@@ -364,10 +294,10 @@ UOp Tiled::accumulate(const Registers& r, UOp acc, UOp cleared, UOp sums) {
 
 UOp Tiled::run() {
   find_axes();
-  if (i >= 0) a = find_operand(i, j);
+  if (i.exists()) a = find_operand(i, j);
   b = find_operand(j, i);
   make_outer();
-  const i64 k_blocks = divide_up(info.size(k), kc);
+  const i64 k_blocks = divide_up(k.size, kc);
   const bool direct = k_blocks == 1 && light_epilogue();
   UOp acc, cleared;
   if (!direct) {
@@ -389,8 +319,6 @@ UOp Tiled::run() {
   epilogue.replace(reduce, sums);
   return epilogue(sink);
 }
-
-}  // namespace
 
 Applied apply_tiled(Rewriter& rewriter, const KernelInfo& info, UOp sink, const Plan& plan) {
   Tiled tiled(rewriter, info, sink, plan);

@@ -1,15 +1,15 @@
-// Recognises a contraction of two operands and picks its blocks: a register tile that wastes little
-// at the ends of the axes, KC x lanes of B for L1, MT x KC of A for L2, and as many blocks as
-// threads have work with. Blocks are of equal size, so that the last one is nearly full.
+// Picks the blocks of a contraction of two operands (contraction.h): a register tile that wastes
+// little at the ends of the axes, KC x lanes of B for L1, MT x KC of A for L2, and as many blocks
+// as threads have work with. Blocks are of equal size, so that the last one is nearly full.
 #include <algorithm>
 #include <bit>
+#include <numeric>
 #include <utility>
 
 #include "codegen/opt/heuristic.h"
+#include "codegen/opt/window_tile.h"
 
 namespace doorbell::codegen::detail {
-
-using core::Op;
 
 namespace {
 
@@ -17,64 +17,6 @@ constexpr f64 kWorthTiling = 1 << 19;  // multiply-adds; below, packing costs mo
 // Multiply-adds that take some milliseconds. Longer kernels are split into parts even for a single
 // thread, because a kernel can be stopped between two parts.
 constexpr f64 kWorthStopping = 1 << 27;
-
-struct Contraction {
-  i64 i = -1, j = -1, k = -1;
-  i64 a_slot = -1, b_slot = -1;
-  bool b_along_k = false;     // B is not contiguous along j
-  bool rows_of_dots = false;  // both operands are contiguous along k
-};
-
-bool all_sizes_constant(const KernelInfo& info) {
-  for (const RangeInfo& r : info.ranges) {
-    if (r.range && r.size == 0) return false;
-  }
-  return true;
-}
-
-// Fills in the axes: i is only in A, j only in B, k in both. Without i, A is a single row.
-bool recognise(const KernelInfo& info, Contraction* c) {
-  if (info.reduces.size() != 1 || !all_sizes_constant(info)) return false;
-  const ReduceInfo& r = info.reduces[0];
-  if (std::popcount(r.closed) != 1 || r.reduce.reduce_op() != Op::Add) return false;
-  if (!r.reduce.dtype().is_float()) return false;
-  c->k = std::countr_zero(r.closed);
-  const Access* operands[2];
-  int n = 0;
-  for (const Access& a : info.accesses) {
-    if (a.store || !(a.mask & r.closed)) continue;
-    if (n == 2 || a.gate_mask || !a.affine.others.empty()) return false;
-    operands[n++] = &a;
-  }
-  if (n != 2) return false;
-  u64 own0 = operands[0]->mask & ~operands[1]->mask, own1 = operands[1]->mask & ~operands[0]->mask;
-  // With several such axes the longest is blocked and the others stay outer loops.
-  auto longest = [&](u64 mask) {
-    i64 best = -1;
-    for (; mask; mask &= mask - 1) {
-      i64 id = std::countr_zero(mask);
-      if (best < 0 || info.size(id) >= info.size(best)) best = id;
-    }
-    return best;
-  };
-  i64 axis0 = longest(own0), axis1 = longest(own1);
-  // The lane axis is the one along which the result is contiguous.
-  bool second = axis0 < 0;
-  if (axis0 >= 0 && axis1 >= 0) {
-    for (const Access& a : info.accesses)
-      if (a.store) second = a.affine.coefficient(axis1).value_or(0) == 1;
-  }
-  if (std::popcount(own0) != 1 && std::popcount(own1) != 1) return false;
-  c->i = second ? axis0 : axis1;
-  c->j = second ? axis1 : axis0;
-  const Access &a = *operands[second ? 0 : 1], &b = *operands[second ? 1 : 0];
-  c->a_slot = a.memory.arg(0), c->b_slot = b.memory.arg(0);
-  c->b_along_k = b.affine.coefficient(c->j) != 1;
-  c->rows_of_dots = a.affine.coefficient(c->k) == 1 && b.affine.coefficient(c->k) == 1;
-  return true;
-}
-
-i64 divide_up(i64 n, i64 by) { return (n + by - 1) / by; }
 
 // What things take, in multiply-adds of one vector register.
 constexpr f64 kLatency = 8;             // of one, in those that could begin meanwhile
@@ -84,6 +26,8 @@ constexpr f64 kPackedFromFar = 12;      // the same of B from beyond L2: it come
 constexpr f64 kSumInL1 = 1.5;           // a register of sums added to while B streams
 constexpr f64 kGated = 1.15;            // where B streams with masks, a factor
 constexpr f64 kTransposed = 1;          // an element packed where the order changes
+constexpr f64 kPiece = 3;               // a piece of a vector packed where axes end within one
+constexpr f64 kScattered = 2;           // an element of the result that is stored by itself
 constexpr f64 kAccumulated = 6;         // a register of sums added to those of earlier blocks
 constexpr f64 kPart = 500;              // a part of the work, whoever runs it
 constexpr f64 kWake = 10e3;             // other threads
@@ -106,28 +50,38 @@ class Blocking {
   Blocking(const KernelInfo& info, const Caps& caps, const Contraction& c);
   // Empty if the axes are too short for vectors.
   Plan choose();
+  // Of what choose() gave.
+  f64 best_cycles() const { return best_; }
 
  private:
   void choose_registers();
   void choose_depth();
+  void choose_joined_depth(i64 most);
   void try_blocks();
   void try_streams();
   Plan plan() const;
   i64 row_blocks() const { return divide_up(m_, mt_); }
   i64 column_blocks() const { return divide_up(n_, nt_); }
   f64 cycles_of_step(const RegisterTile& t) const;
-  f64 cycles_of_block() const;  // of i and j
-  f64 cycles() const;           // of all, on all threads
+  f64 cycles_of_block() const;             // of i and j
+  f64 cycles_of_packing(bool is_b) const;  // a vector register of an operand
+  std::optional<WindowTile> window(i64 mt, i64 kc) const {
+    return window_tile(info_, c_.a->index, *c_.a, c_.i, mt, c_.k, kc);
+  }
+  bool rows_fit(i64 rows) const;
+  f64 cycles() const;  // of all, on all threads
   bool is_threaded() const {
     return caps_.host_threads && (caps_.threads > 1 || macs_ >= kWorthStopping);
   }
 
+  const KernelInfo& info_;
   const Caps& caps_;
   const Contraction c_;
   const i64 m_, n_, k_, bytes_, width_;
   f64 macs_ = 1;
   i64 outer_axis_ = -1, outer_parts_ = 1, outer_ = 1;  // the longest other axis; all others
   std::vector<RegisterTile> tiles_;
+  bool slides_ = false;  // windows over A
   // What is tried.
   bool streams_ = false;  // B, a few rows at a time; nothing is packed
   i64 rows_ = 0, lanes_ = 0, kc_ = 0, mt_ = 0, nt_ = 0;
@@ -136,20 +90,21 @@ class Blocking {
 };
 
 Blocking::Blocking(const KernelInfo& info, const Caps& caps, const Contraction& c)
-    : caps_(caps),
+    : info_(info),
+      caps_(caps),
       c_(c),
-      m_(c.i < 0 ? 1 : info.size(c.i)),
-      n_(info.size(c.j)),
-      k_(info.size(c.k)),
+      m_(c.i.size),
+      n_(c.j.size),
+      k_(c.k.size),
       bytes_(info.reduces[0].reduce.dtype().bytes()),
       width_(std::max<i64>(1, caps.vector_bytes / bytes_)) {
-  const u64 own = u64{1} << c.j | (c.i < 0 ? 0 : u64{1} << c.i);
-  for (u64 m = info.output_mask & ~own; m; m &= m - 1) {
+  for (u64 m = info.output_mask & ~(c.i.mask | c.j.mask); m; m &= m - 1) {
     const i64 id = std::countr_zero(m);
     outer_ *= info.size(id);
     if (outer_axis_ < 0 || info.size(id) > info.size(outer_axis_)) outer_axis_ = id;
   }
   for (i64 size : {m_, n_, k_, outer_}) macs_ *= static_cast<f64>(size);
+  slides_ = !c.is_plain && window(m_, k_).has_value();
   if (is_threaded() && outer_ > 1)
     outer_parts_ = largest_divisor(info.size(outer_axis_), 64 * caps.threads, 1);
 }
@@ -158,6 +113,16 @@ f64 Blocking::cycles_of_step(const RegisterTile& t) const {
   const i64 vectors = divide_up(t.lanes, width_);
   const f64 issued = static_cast<f64>(std::max(t.rows * vectors, t.rows + vectors));
   return std::max(issued, kLatency) + kStep;
+}
+
+// The rows of a register tile lie in its window at distances that do not vary from tile to tile.
+bool Blocking::rows_fit(i64 rows) const {
+  i64 inner = 1;
+  for (usize n = c_.i.ids.size(); slides_ && n-- > 1;) {
+    inner *= info_.size(c_.i.ids[n]);
+    if (inner % rows != 0 && rows % inner != 0) return false;
+  }
+  return true;
 }
 
 // `rows` broadcasts and `vectors` loads feed rows * vectors multiply-adds. Those are kept that
@@ -172,6 +137,7 @@ void Blocking::choose_registers() {
     if (!caps_.masked_access && n_ % lanes != 0) continue;
     const i64 vectors = divide_up(lanes, width_);
     for (i64 rows = 1; rows <= m_ && (rows + 1) * vectors < caps_.vector_registers; ++rows) {
+      if (!rows_fit(rows)) continue;
       tiles_.push_back({rows, lanes});
       if (best == 0 || cycles(tiles_.back()) < best) best = cycles(tiles_.back());
     }
@@ -182,8 +148,40 @@ void Blocking::choose_registers() {
 // A panel of B stays in L1. Twice as deep is better than a second block, which adds to sums.
 void Blocking::choose_depth() {
   const i64 most = std::clamp<i64>(caps_.l1_bytes / (lanes_ * bytes_), 16, 320);
+  if (c_.k.is_joined()) return choose_joined_depth(most);
   kc_ = k_ <= 2 * most ? k_ : divide_up(k_, divide_up(k_, most));
   if (c_.b_along_k) kc_ = divide_up(kc_, 8) * 8;  // so many are transposed at once
+}
+
+// Whole inner axes: the taps of a window, or rows of an image.
+void Blocking::choose_joined_depth(i64 most) {
+  i64 step = 1;
+  for (usize n = c_.k.ids.size(); n-- > 1 && step * info_.size(c_.k.ids[n]) <= most;)
+    step *= info_.size(c_.k.ids[n]);
+  const i64 steps = k_ / step, fit = std::max<i64>(1, most / step);
+  kc_ = k_ <= 2 * most ? k_ : divide_up(steps, divide_up(steps, fit)) * step;
+  if (kc_ == k_) return;
+  for (i64 n = fit * 5 / 4; n > fit / 2 || (slides_ && n > 0); --n) {
+    if (steps % n == 0 && (!slides_ || window(m_, n * step))) {
+      kc_ = n * step;
+      return;
+    }
+  }
+}
+
+// Where the order stays, vectors, or pieces of them; else element by element.
+f64 Blocking::cycles_of_packing(bool is_b) const {
+  const Access& access = is_b ? *c_.b : *c_.a;
+  const JoinedAxis& own = is_b ? c_.j : c_.i;
+  const bool along_own = access.affine.coefficient(own.id()) == 1;
+  const bool along_k = !is_b && access.affine.coefficient(c_.k.id()) == 1;
+  if (!along_own && !along_k) return kTransposed * static_cast<f64>(width_);
+  const i64 most = is_b ? std::min(lanes_, width_) : width_;
+  const i64 piece = vector_piece(info_, access, along_k && !along_own ? c_.k : own, most);
+  const bool far =
+      is_b && static_cast<f64>(n_ * k_ * bytes_) > 4 * static_cast<f64>(caps_.l2_bytes);
+  const f64 whole = far ? kPackedFromFar : kPacked;
+  return std::max(whole, kPiece * static_cast<f64>(width_ / std::min(piece, width_)));
 }
 
 f64 Blocking::cycles_of_block() const {
@@ -199,10 +197,13 @@ f64 Blocking::cycles_of_block() const {
     const f64 sums = static_cast<f64>(rows_ * vectors) * kSumInL1 * static_cast<f64>(blocks);
     return tiles * (issued * depth * (gated ? kGated : 1) + sums);
   }
-  const bool far = static_cast<f64>(n_ * k_ * bytes_) > 4 * static_cast<f64>(caps_.l2_bytes);
-  const f64 panel = c_.b_along_k ? kTransposed * width : far ? kPackedFromFar : kPacked;
   f64 all = tiles * depth * cycles_of_step({rows_, lanes_});
-  all += (rows * kPacked + columns * panel) * depth / width;
+  all += columns * cycles_of_packing(true) * depth / width;
+  if (const auto tile = slides_ ? window(mt_, kc_) : std::nullopt)
+    all += static_cast<f64>(tile->count * blocks) * kPacked / width;
+  else
+    all += rows * cycles_of_packing(false) * depth / width;
+  if (c_.scatters) all += rows * columns * kScattered;
   if (blocks > 1) all += rows * columns / width * kAccumulated * static_cast<f64>(blocks);
   return all;
 }
@@ -216,11 +217,20 @@ f64 Blocking::cycles() const {
 }
 
 void Blocking::try_blocks() {
-  const i64 row_tiles = divide_up(m_, rows_), column_tiles = divide_up(n_, lanes_);
+  i64 step = rows_;  // of blocks
+  for (usize n = c_.i.ids.size(); slides_ && n-- > 1;)
+    step = std::lcm(step, info_.size(c_.i.ids[n]));
+  const i64 row_tiles = divide_up(m_, step), column_tiles = divide_up(n_, lanes_);
   const i64 packed = std::clamp<i64>(caps_.l2_bytes / 2, 32 << 10, kMostPacked);
-  const i64 fewest = streams_ ? 1 : divide_up(row_tiles * rows_ * kc_ * bytes_, packed);
+  i64 fewest = 1;
+  const auto too_many = [&](i64 r) {
+    const i64 mt = divide_up(row_tiles, r) * step;
+    const auto tile = slides_ ? window(mt, kc_) : std::nullopt;
+    return (tile ? tile->count : mt * kc_) * bytes_ > packed;
+  };
+  while (!streams_ && fewest < row_tiles && too_many(fewest)) ++fewest;
   for (i64 r = fewest; r < fewest + kMoreBlocks && r <= row_tiles; ++r) {
-    mt_ = divide_up(row_tiles, r) * rows_;
+    mt_ = divide_up(row_tiles, r) * step;
     const i64 sums = k_ > kc_ ? divide_up(mt_ * column_tiles * lanes_ * bytes_, kMostSums) : 1;
     for (i64 c = sums; c < sums + kMoreBlocks && c <= column_tiles; ++c) {
       nt_ = divide_up(column_tiles, c) * lanes_;
@@ -248,21 +258,29 @@ Plan Blocking::choose() {
     choose_depth();
     try_blocks();
   }
-  if (!c_.b_along_k && m_ <= kMostRowsOfStreams && caps_.masked_access) try_streams();
+  if (c_.is_plain && !c_.b_along_k && m_ <= kMostRowsOfStreams && caps_.masked_access)
+    try_streams();
   return best_plan_;
 }
 
 Plan Blocking::plan() const {
-  Plan made{{OptOp::Tile, c_.k, kc_}, {OptOp::Tile, c_.j, nt_}};
-  if (c_.i >= 0) made.insert(made.end(), {{OptOp::Tile, c_.i, mt_}, {OptOp::Upcast, c_.i, rows_}});
-  made.push_back({OptOp::Vector, c_.j, lanes_});
-  if (streams_)
-    made.push_back({OptOp::Unroll, c_.k, kc_});
-  else
-    made.insert(made.end(), {{OptOp::Stage, c_.a_slot, 1}, {OptOp::Stage, c_.b_slot, 1}});
+  Plan made;
+  for (const JoinedAxis* axis : {&c_.k, &c_.j, &c_.i})
+    for (usize n = axis->ids.size(); n-- > 1;)
+      made.push_back({OptOp::Join, axis->id(), axis->ids[n - 1]});
+  made.insert(made.end(), {{OptOp::Tile, c_.k.id(), kc_}, {OptOp::Tile, c_.j.id(), nt_}});
+  if (c_.i.exists())
+    made.insert(made.end(), {{OptOp::Tile, c_.i.id(), mt_}, {OptOp::Upcast, c_.i.id(), rows_}});
+  made.push_back({OptOp::Vector, c_.j.id(), lanes_});
+  if (streams_) {
+    made.push_back({OptOp::Unroll, c_.k.id(), kc_});
+  } else {
+    made.push_back({OptOp::Stage, c_.a->memory.arg(0), 1});
+    made.push_back({OptOp::Stage, c_.b->memory.arg(0), 1});
+  }
   if (!is_threaded()) return made;
   const std::pair<i64, i64> parts[] = {
-      {outer_axis_, outer_parts_}, {c_.i, row_blocks()}, {c_.j, column_blocks()}};
+      {outer_axis_, outer_parts_}, {c_.i.id(), row_blocks()}, {c_.j.id(), column_blocks()}};
   for (const auto& [axis, count] : parts)
     if (count > 1) made.push_back({OptOp::Thread, axis, count});
   return made;
@@ -272,12 +290,12 @@ Plan Blocking::plan() const {
 // order of B element by element. Empty where the axes do not split into rows * columns sums that
 // load few operands for each multiply-add.
 Plan dot_plan(const KernelInfo& info, const Caps& caps, const Contraction& c) {
-  if (c.i < 0) return {};
-  const i64 n = info.size(c.j), k = info.size(c.k);
+  if (!c.i.exists()) return {};
+  const i64 n = c.j.size, k = c.k.size;
   const i64 width = caps.vector_bytes / info.reduces[0].reduce.dtype().bytes();
   i64 rows = 0, columns = 0;
   f64 best = 1.4;  // multiply-adds for each load
-  for (i64 r : divisors(info.size(c.i), 6)) {
+  for (i64 r : divisors(c.i.size, 6)) {
     for (i64 l : divisors(n, 6)) {
       const f64 reuse = static_cast<f64>(r * l) / static_cast<f64>(r + l);
       if (r * l + std::max(r, l) + 1 <= caps.vector_registers * 3 / 4 && reuse > best)
@@ -285,29 +303,37 @@ Plan dot_plan(const KernelInfo& info, const Caps& caps, const Contraction& c) {
     }
   }
   if (rows == 0 || k < 4 * width || (k % width != 0 && !caps.masked_access)) return {};
-  Plan made{{OptOp::Vector, c.k, width}, {OptOp::Upcast, c.i, rows}, {OptOp::Upcast, c.j, columns}};
+  Plan made{{OptOp::Vector, c.k.id(), width},
+            {OptOp::Upcast, c.i.id(), rows},
+            {OptOp::Upcast, c.j.id(), columns}};
   const i64 loops = n / columns;
   const i64 parts = largest_divisor(loops, std::min<i64>(loops, 8 * caps.threads), 1);
   if (caps.host_threads && caps.threads > 1 && parts > 1)
-    made.push_back({OptOp::Thread, c.j, parts});
+    made.push_back({OptOp::Thread, c.j.id(), parts});
   return made;
 }
 
 }  // namespace
 
 Plan tile_plan(const KernelInfo& info, const Caps& caps) {
-  Contraction c;
-  if (caps.vector_bytes == 0 || !caps.private_arrays || caps.has_local || !recognise(info, &c))
-    return {};
-  const i64 m = c.i < 0 ? 1 : info.size(c.i), n = info.size(c.j), k = info.size(c.k);
-  const f64 macs = static_cast<f64>(m) * static_cast<f64>(n) * static_cast<f64>(k);
-  if (n < 16 || k < 16 || macs < kWorthTiling) return {};
-  if (c.rows_of_dots && m <= kMostRowsOfDots) {
-    Plan dots = dot_plan(info, caps, c);
-    // With very few rows any plan along k is better than packing, and choose_plan() finds one.
-    if (!dots.empty() || m <= kFewRowsOfDots) return dots;
+  if (caps.vector_bytes == 0 || !caps.private_arrays || caps.has_local) return {};
+  Plan best;
+  f64 cycles = 0;
+  for (const Contraction& c : find_contractions(info)) {
+    const i64 m = c.i.size, n = c.j.size, k = c.k.size;
+    const f64 macs = static_cast<f64>(m) * static_cast<f64>(n) * static_cast<f64>(k);
+    if (n < 16 || k < 16 || macs < kWorthTiling) continue;
+    if (c.rows_of_dots && m <= kMostRowsOfDots) {
+      Plan dots = dot_plan(info, caps, c);
+      // With very few rows any plan along k is better than packing, and choose_plan() finds one.
+      if (!dots.empty() || m <= kFewRowsOfDots) return dots;
+    }
+    Blocking blocking(info, caps, c);
+    Plan made = blocking.choose();
+    if (made.empty() || (!best.empty() && blocking.best_cycles() >= cycles)) continue;
+    best = std::move(made), cycles = blocking.best_cycles();
   }
-  return Blocking(info, caps, c).choose();
+  return best;
 }
 
 }  // namespace doorbell::codegen::detail

@@ -16,10 +16,21 @@
 namespace doorbell::codegen {
 namespace {
 
+// Sets an option of LLVM's command line, if this LLVM has it.
+void switch_on(const char* option) {
+  auto& options = llvm::cl::getRegisteredOptions();
+  const auto found = options.find(option);
+  if (found == options.end()) return;
+  static_cast<llvm::cl::opt<bool>*>(found->second)->setValue(true);
+}
+
 TargetNames find_host() {
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
   llvm::InitializeNativeTargetDisassembler();
+  // The pass X86AvoidStoreForwardingBlocks ends LLVM 22 where it meets masked vector loads of AVX2,
+  // whose size in memory it takes for known.
+  switch_on("x86-disable-avoid-SFB");
   TargetNames names;
   names.triple = llvm::sys::getProcessTriple();
   names.cpu = llvm::sys::getHostCPUName().str();
@@ -35,15 +46,6 @@ const TargetNames& host() {
   return names;
 }
 
-// Keeps private arrays out of local memory: a kernel uses only as much as its plan says, and LLVM
-// would need the dispatch packet to find an item's part.
-void keep_private_arrays() {
-  auto& options = llvm::cl::getRegisteredOptions();
-  const auto found = options.find("disable-promote-alloca-to-lds");
-  if (found == options.end()) return;
-  static_cast<llvm::cl::opt<bool>*>(found->second)->setValue(true);
-}
-
 void start_amd() {
   static std::once_flag once;
   std::call_once(once, [] {
@@ -52,7 +54,9 @@ void start_amd() {
     LLVMInitializeAMDGPUTargetMC();
     LLVMInitializeAMDGPUAsmPrinter();
     LLVMInitializeAMDGPUDisassembler();
-    keep_private_arrays();
+    // Private arrays stay out of local memory: a kernel uses only as much as its plan says, and
+    // LLVM would need the dispatch packet to find an item's part.
+    switch_on("disable-promote-alloca-to-lds");
   });
 }
 

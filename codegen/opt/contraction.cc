@@ -1,0 +1,131 @@
+// Axes join where they are one in the result, from the innermost outwards.
+#include "codegen/opt/contraction.h"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+namespace doorbell::codegen::detail {
+
+using core::Op;
+
+void JoinedAxis::prepend(const KernelInfo& info, i64 id) {
+  ids.insert(ids.begin(), id);
+  size *= info.size(id);
+  mask |= u64{1} << id;
+}
+
+JoinedAxis joined_axis(const KernelInfo& info, const Plan& plan, i64 axis) {
+  JoinedAxis made;
+  if (axis < 0) return made;
+  made.prepend(info, axis);
+  for (const Opt& o : plan)
+    if (o.op == OptOp::Join && o.axis == axis) made.prepend(info, o.amount);
+  return made;
+}
+
+bool is_linear(const KernelInfo& info, const Access& access, const JoinedAxis& axis, i64 step) {
+  for (usize n = axis.ids.size(); n-- > 0; step *= info.size(axis.ids[n]))
+    if (access.affine.coefficient(axis.ids[n]) != step) return false;
+  return !(axis.is_joined() && access.gate_mask & axis.mask);
+}
+
+i64 vector_piece(const KernelInfo& info, const Access& access, const JoinedAxis& axis, i64 most) {
+  if (!axis.is_joined() || is_linear(info, access, axis, 1)) return most;
+  const i64 size = info.size(axis.id());
+  return size % most == 0 ? most : std::gcd(most, size & -size);
+}
+
+namespace {
+
+bool all_sizes_constant(const KernelInfo& info) {
+  for (const RangeInfo& r : info.ranges) {
+    if (r.range && r.size == 0) return false;
+  }
+  return true;
+}
+
+const Access* only_store(const KernelInfo& info) {
+  const Access* found = nullptr;
+  for (const Access& a : info.accesses) {
+    if (!a.store) continue;
+    if (found) return nullptr;
+    found = &a;
+  }
+  return found;
+}
+
+// The longest of some axes; with a result to look at, all that are contiguous in it with that of
+// the least step, if that is more.
+JoinedAxis axis_of(const KernelInfo& info, u64 mask, const Access* result) {
+  JoinedAxis longest, joined;
+  for (u64 left = mask; left; left &= left - 1) {
+    const i64 id = std::countr_zero(left);
+    if (longest.exists() && info.size(id) < longest.size) continue;
+    longest = {};
+    longest.prepend(info, id);
+  }
+  if (!result || std::popcount(mask) < 2) return longest;
+  const auto step = [&](i64 id) { return result->affine.coefficient(id).value_or(0); };
+  for (u64 left = mask; left;) {
+    i64 next = -1;
+    for (u64 m = left; m; m &= m - 1) {
+      const i64 id = std::countr_zero(m);
+      if (step(id) > 0 && (next < 0 || step(id) < step(next))) next = id;
+    }
+    if (next < 0 || (joined.exists() && step(next) != step(joined.id()) * joined.size)) break;
+    joined.prepend(info, next);
+    left &= ~(u64{1} << next);
+  }
+  return joined.size > longest.size ? joined : longest;
+}
+
+}  // namespace
+
+std::vector<Contraction> find_contractions(const KernelInfo& info) {
+  if (info.reduces.size() != 1 || !all_sizes_constant(info)) return {};
+  const ReduceInfo& r = info.reduces[0];
+  if (r.reduce.reduce_op() != Op::Add || !r.reduce.dtype().is_float()) return {};
+  const Access* operands[2];
+  int n = 0;
+  bool is_plain = std::popcount(r.closed) == 1;
+  for (const Access& a : info.accesses) {
+    if (a.store || !(a.mask & r.closed)) continue;
+    if (n == 2 || (a.mask & r.closed) != r.closed) return {};
+    is_plain &= a.gate_mask == 0 && a.affine.others.empty();
+    operands[n++] = &a;
+  }
+  if (n != 2) return {};
+  const u64 own0 = operands[0]->mask & ~operands[1]->mask;
+  const u64 own1 = operands[1]->mask & ~operands[0]->mask;
+  if (std::popcount(own0) != 1 && std::popcount(own1) != 1) return {};
+  const Access* result = only_store(info);
+  if (!is_plain && (!result || own0 == 0 || own1 == 0)) return {};
+  const JoinedAxis axis0 = axis_of(info, own0, is_plain ? nullptr : result);
+  const JoinedAxis axis1 = axis_of(info, own1, is_plain ? nullptr : result);
+  // The lane axis is the one along which the result is contiguous.
+  bool second = !axis0.exists();
+  if (axis0.exists() && axis1.exists()) {
+    for (const Access& a : info.accesses)
+      if (a.store) second = a.affine.coefficient(axis1.id()).value_or(0) == 1;
+  }
+  JoinedAxis depth;
+  for (i64 id = 63; id >= 0; --id)
+    if (r.closed >> id & 1) depth.prepend(info, id);
+  std::vector<Contraction> found;
+  for (bool b_is_second : {second, !second}) {
+    Contraction c;
+    c.i = b_is_second ? axis0 : axis1, c.j = b_is_second ? axis1 : axis0, c.k = depth;
+    c.a = operands[b_is_second ? 0 : 1], c.b = operands[b_is_second ? 1 : 0];
+    c.b_along_k = c.b->affine.coefficient(c.j.id()) != 1;
+    c.rows_of_dots = is_plain && c.a->affine.coefficient(depth.id()) == 1 &&
+                     c.b->affine.coefficient(depth.id()) == 1;
+    c.is_plain = is_plain;
+    c.scatters = !is_plain && result->affine.coefficient(c.j.id()) != 1;
+    found.push_back(std::move(c));
+    if (is_plain) break;
+  }
+  return found;
+}
+
+}  // namespace doorbell::codegen::detail
