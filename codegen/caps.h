@@ -70,6 +70,19 @@ struct Caps {
     }
   };
   Simd simd;
+  // A core of the host, in the time of one multiply-add of a vector register at full speed. Without
+  // measurements, those of many cores.
+  struct Core {
+    i64 fma_in_flight = 8;  // so many are in progress at full speed: latency times ports
+    i64 far_load = 6;       // time to load a vector register from memory, line by line
+
+    static void fields(auto& core, auto f) {
+      auto& [in_flight, far_load] = core;
+      f("fma_in_flight", in_flight);
+      f("far_load", far_load);
+    }
+  };
+  Core core;
   // Matrix instructions, by number in tensor_cores(). Those of a wave are all of the same size.
   std::bitset<kTensorCoreCount> tensor_cores;
 
@@ -80,7 +93,7 @@ struct Caps {
            host_threads, vector_bytes, vector_arithmetic, param_alignment, vector_registers, l1, l2,
            threads, max_params, image_texels, narrow_index, max_global, max_local, max_local_axis,
            max_shared_bytes, max_dynamic_shared_bytes, fast_shared, async_copies, tensor_copies,
-           busy_items, simd, tensor_cores] = caps;
+           busy_items, simd, core, tensor_cores] = caps;
     f("ops", ops);
     f("not_of_f64", not_of_f64);
     f("dtypes", dtypes);
@@ -110,6 +123,7 @@ struct Caps {
     f("tensor_copies", tensor_copies);
     f("busy_items", busy_items);
     f("simd", simd);
+    f("core", core);
     f("tensor_cores", tensor_cores);
   }
 

@@ -10,7 +10,7 @@ namespace doorbell::codegen::detail {
 
 namespace {
 
-constexpr f64 kFmaLatency = 4, kLoopOverhead = 1;
+constexpr f64 kScalarLatency = 4, kLoopOverhead = 1;
 
 class CostModel {
  public:
@@ -135,7 +135,10 @@ f64 CostModel::cycles() const {
   for (usize i = 0; i < bodies.size(); ++i) {
     const ReduceInfo& r = info_.reduces[i];
     f64 trips = executions(r.mask);
-    f64 chain = trips * kFmaLatency * instances(r.closed);
+    // Vectors by the core's measure: where wide ones are split, fewer keep it busy.
+    const bool lanes = r.mask & vector_mask_;
+    const f64 latency = lanes ? static_cast<f64>(caps_.core.fma_in_flight) / 2 : kScalarLatency;
+    f64 chain = trips * latency * instances(r.closed);
     f64 cost = std::max(bodies[i], chain) + trips * kLoopOverhead;
     f64 pressure = register_pressure(r);
     if (pressure > 1) cost *= 1 + 2 * (pressure - 1) + 0.5;

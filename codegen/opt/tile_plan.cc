@@ -19,10 +19,8 @@ constexpr f64 kWorthTiling = 1 << 19;  // multiply-adds; below, packing costs mo
 constexpr f64 kWorthStopping = 1 << 27;
 
 // What things take, in multiply-adds of one vector register.
-constexpr f64 kLatency = 8;             // of one, in those that could begin meanwhile
 constexpr f64 kStep = 1;                // of the innermost loop, beside its multiply-adds
 constexpr f64 kPacked = 6;              // a register of an operand packed
-constexpr f64 kPackedFromFar = 12;      // the same of B from beyond L2: it comes line by line
 constexpr f64 kSumInL1 = 1.5;           // a register of sums added to while B streams
 constexpr f64 kGated = 1.15;            // where B streams with masks, a factor
 constexpr f64 kTransposed = 1;          // an element packed where the order changes
@@ -112,7 +110,7 @@ Blocking::Blocking(const KernelInfo& info, const Caps& caps, const Contraction& 
 f64 Blocking::cycles_of_step(const RegisterTile& t) const {
   const i64 vectors = divide_up(t.lanes, width_);
   const f64 issued = static_cast<f64>(std::max(t.rows * vectors, t.rows + vectors));
-  return std::max(issued, kLatency) + kStep;
+  return std::max(issued, static_cast<f64>(caps_.core.fma_in_flight)) + kStep;
 }
 
 // The rows of a register tile lie in its window at distances that do not vary from tile to tile.
@@ -180,7 +178,7 @@ f64 Blocking::cycles_of_packing(bool is_b) const {
   const i64 piece = vector_piece(info_, access, along_k && !along_own ? c_.k : own, most);
   const bool far =
       is_b && static_cast<f64>(n_ * k_ * bytes_) > 4 * static_cast<f64>(caps_.l2_bytes);
-  const f64 whole = far ? kPackedFromFar : kPacked;
+  const f64 whole = kPacked + (far ? static_cast<f64>(caps_.core.far_load) : 0);
   return std::max(whole, kPiece * static_cast<f64>(width_ / std::min(piece, width_)));
 }
 

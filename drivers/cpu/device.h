@@ -7,6 +7,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "core/device/caching_allocator.h"
 #include "drivers/cpu/program.h"
@@ -29,8 +30,8 @@ struct Options {
   u64 timeline_limit = hcq::Timeline::kLimit;
 };
 
-// The workers that `threads` asks for; 0: one per hardware thread.
-Result<std::shared_ptr<WorkerPool>> make_workers(int threads);
+// The workers that `threads` asks for, on `cpus` only; 0: one per hardware thread.
+Result<std::shared_ptr<WorkerPool>> make_workers(int threads, std::vector<int> cpus = {});
 
 class CpuDevice final : public hcq::Device {
  public:

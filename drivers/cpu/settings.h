@@ -10,8 +10,7 @@ struct Settings {
 
   static void fields(auto& settings, auto f) {
     auto& [threads] = settings;
-    f(Setting{"CPU_THREADS", "Workers of the CPU device; 0: one per hardware thread.", 0, 1024},
-      threads);
+    f(Setting{"CPU_THREADS", "Workers of the CPU device; 0: one per core.", 0, 1024}, threads);
   }
 };
 

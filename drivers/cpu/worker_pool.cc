@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <system_error>
+#include <utility>
 
+#include "base/os/affinity.h"
 #include "base/util/check.h"
 
 namespace doorbell::cpu {
@@ -26,9 +28,10 @@ void pause(int turn) {
 
 }  // namespace
 
-Result<std::unique_ptr<WorkerPool>> WorkerPool::make(int threads) {
+Result<std::unique_ptr<WorkerPool>> WorkerPool::make(int threads, std::vector<int> cpus) {
   CHECK_GE(threads, 1);
   std::unique_ptr<WorkerPool> pool(new WorkerPool);
+  pool->cpus_ = std::move(cpus);
   for (int i = 1; i < threads; ++i) {
     try {
       pool->workers_.emplace_back([at = pool.get()] { at->work(); });
@@ -69,6 +72,7 @@ bool WorkerPool::run_one() {
 }
 
 void WorkerPool::work() {
+  if (!cpus_.empty()) os::restrict_thread(cpus_);
   u32 seen = wake_.load(std::memory_order_acquire);
   while (!stop_.load(std::memory_order_relaxed)) {
     while (run_one()) {

@@ -33,9 +33,9 @@ class WorkerPool {
   // A part of a job. Plain pointers: a job must cost no allocation.
   using Part = void (*)(void* context, i64 part);
 
-  // `threads` counts the caller, so one less is started; at least 1. Fails where the system gives
-  // no more threads.
-  static Result<std::unique_ptr<WorkerPool>> make(int threads);
+  // `threads` counts the caller, so one less is started; at least 1. Those that are started run on
+  // `cpus` only; empty: on any. Fails where the system gives no more threads.
+  static Result<std::unique_ptr<WorkerPool>> make(int threads, std::vector<int> cpus = {});
   ~WorkerPool();
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
@@ -70,6 +70,7 @@ class WorkerPool {
   alignas(64) std::atomic<u32> unfinished_{0};
   alignas(64) std::atomic<u32> wake_{0};  // changes with every job: what sleepers wait for
   std::atomic<bool> stop_{false};
+  std::vector<int> cpus_;  // not changed once a worker has started
   std::vector<std::thread> workers_;
 };
 

@@ -2,6 +2,7 @@
 #include <memory>
 #include <mutex>
 
+#include "base/os/affinity.h"
 #include "base/util/try.h"
 #include "codegen/compile/clang_compiler.h"
 #include "codegen/compile/llvm_compiler.h"
@@ -11,13 +12,16 @@
 #include "drivers/cpu/settings.h"
 #include "runtime/device_kind.h"
 #include "runtime/device_memory.h"
+#include "runtime/machine.h"
 
 namespace doorbell::runtime {
 namespace {
 
 Result<codegen::Caps> caps_of(const CodeTarget& target) {
   TRY(codegen::Caps caps, codegen::cpu_caps_of(target.arch));
-  if (target.device != nullptr) caps.threads = target.device->threads();
+  if (target.device == nullptr) return caps;
+  caps.threads = target.device->threads();
+  refine(this_machine(), &caps);
   return caps;
 }
 
@@ -49,7 +53,8 @@ Result<std::shared_ptr<cpu::WorkerPool>> workers_of_process(int threads) {
   static Shared& shared = *new Shared;  // never freed: devices outlive main()
   std::lock_guard lock(shared.mutex);
   if (!shared.workers) {
-    TRY(shared.workers, cpu::make_workers(threads));
+    Workers workers = place_workers(this_machine().topology, os::allowed_cpus(), threads);
+    TRY(shared.workers, cpu::make_workers(workers.threads, std::move(workers.cpus)));
   }
   return shared.workers;
 }

@@ -11,6 +11,7 @@
 
 #include "core/device/registry.h"
 #include "runtime/device_table.h"
+#include "runtime/machine.h"
 #include "runtime/runtime.h"
 #include "tools/doorbell/commands.h"
 #include "tools/doorbell/or_throw.h"
@@ -121,7 +122,7 @@ void print_json(const std::vector<Line>& lines, const std::string& chosen) {
   fmt::print("{}\n", nlohmann::json{{"devices", devices}, {"compilers", compilers_json()}}.dump(2));
 }
 
-int run(bool json) {
+int run(bool json, bool verbose) {
   or_throw(runtime::initialize());
   std::vector<Line> lines;
   for (const runtime::DeviceKind* kind : runtime::computing_devices())
@@ -132,6 +133,7 @@ int run(bool json) {
     print_json(lines, name);
   else
     print_table(lines, name);
+  if (verbose) fmt::print("\nthis machine\n{}", runtime::describe(runtime::this_machine()));
   return 0;
 }
 
@@ -140,8 +142,11 @@ int run(bool json) {
 void add_devices(CLI::App* app, int* status) {
   CLI::App* command = app->add_subcommand("devices", "List devices, interfaces and renderers");
   auto json = std::make_shared<bool>(false);  // owned by the parser and the callback
-  command->add_flag("--json", *json, "Print JSON");
-  command->callback([json, status] { *status = run(*json); });
+  CLI::Option* as_json = command->add_flag("--json", *json, "Print JSON");
+  auto verbose = std::make_shared<bool>(false);
+  command->add_flag("--verbose", *verbose, "Print what is known of this machine's processor too")
+      ->excludes(as_json);
+  command->callback([=] { *status = run(*json, *verbose); });
 }
 
 }  // namespace doorbell::tools

@@ -1,10 +1,14 @@
 // Every part once, whatever the number of threads, parts and callers.
 #include "drivers/cpu/worker_pool.h"
 
+#include <atomic>
 #include <chrono>
 #include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
+
+#include "base/os/affinity.h"
 
 namespace doorbell::cpu {
 namespace {
@@ -62,6 +66,31 @@ TEST(WorkerPool, JobsSeeWhatEarlierJobsWrote) {
   }
   EXPECT_EQ(step.wrong, 0);
   for (i64 value : values) EXPECT_EQ(value, 3000);
+}
+
+// The caller's thread is the program's, which may run anywhere.
+TEST(WorkerPool, WorkersStayOnTheirCpus) {
+  const std::vector<int> allowed = os::allowed_cpus();
+  if (allowed.empty()) GTEST_SKIP() << "this system does not say where threads may run";
+  const std::vector<int> one{allowed.back()};
+  const auto pool = *WorkerPool::make(2, one);
+  struct Seen {
+    const std::thread::id caller = std::this_thread::get_id();
+    std::atomic<int> arrived{0};
+    std::vector<int> by_caller, by_worker;
+  } seen;
+  pool->run(
+      [](void* context, i64) {
+        Seen& seen = *static_cast<Seen*>(context);
+        const bool is_caller = std::this_thread::get_id() == seen.caller;
+        (is_caller ? seen.by_caller : seen.by_worker) = os::allowed_cpus();
+        // Both parts wait for each other, so each thread has one.
+        ++seen.arrived;
+        while (seen.arrived < 2) std::this_thread::yield();
+      },
+      &seen, 2);
+  EXPECT_EQ(seen.by_worker, one);
+  EXPECT_EQ(seen.by_caller, allowed);
 }
 
 TEST(WorkerPool, SeveralCallers) {

@@ -1,0 +1,18 @@
+// Which of the machine's CPUs threads may run on.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "base/util/types.h"
+
+namespace doorbell::os {
+
+// The CPUs that the calling thread may run on, by number; empty where the system does not say.
+std::vector<int> allowed_cpus();
+
+// From now on the calling thread runs on these only. A system that refuses, or has no such call,
+// leaves it as it is.
+void restrict_thread(std::span<const int> cpus);
+
+}  // namespace doorbell::os
