@@ -9,15 +9,19 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "base/os/host.h"
+#include "base/util/check.h"
+#include "base/util/log.h"
 #include "base/util/try.h"
 #include "codegen/compile/backend.h"
 #include "codegen/compile/kernel_key.h"
 #include "core/uop/print.h"
 #include "core/util/config.h"
 #include "runtime/device_table.h"
+#include "runtime/tuner.h"
 
 namespace doorbell::runtime {
 namespace {
@@ -86,7 +90,18 @@ class Compilers final : public engine::KernelCompiler {
   Result<engine::CompiledKernel> compile(const core::KernelAst& kernel, core::Device& device,
                                          bool keep_text) override {
     TRY(codegen::Backend backend, backend_of(device));
-    return compile_with(backend, kernel, keep_text);
+    const core::Config& config = core::config();
+    std::optional<codegen::Plan> plan;
+    if (config.beam >= 0 && !config.noopt)
+      plan = tuner().plan_of(kernel, device, backend, config.beam);
+    if (!plan) return compile_with(backend, kernel, keep_text);
+    try {
+      return compile_with(backend, kernel, keep_text, true, &*plan);
+    } catch (const InternalError& error) {
+      // It was found by another version, or made by hand.
+      log().warn("the plan {} does not fit its kernel: {}", codegen::print(*plan), error.message);
+      return compile_with(backend, kernel, keep_text);
+    }
   }
 
   Result<core::Binary> compile_unaligned(const core::KernelAst& kernel,
@@ -141,12 +156,14 @@ class Compilers final : public engine::KernelCompiler {
  private:
   static Result<engine::CompiledKernel> compile_with(codegen::Backend& backend,
                                                      const core::KernelAst& kernel, bool keep_text,
-                                                     bool aligned = true) {
+                                                     bool aligned = true,
+                                                     const codegen::Plan* plan = nullptr) {
     backend.cache = disk_cache();
     const core::Config& config = core::config();
     codegen::CompileOptions options;
     options.lower.optimise = !config.noopt;
     options.lower.aligned = aligned;
+    options.lower.plan = plan;
     options.keep_source = keep_text || config.debug >= 4;
     options.keep_linear = keep_text || config.debug >= 6;
     options.keep_code = config.debug >= 7;

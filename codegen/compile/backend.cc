@@ -88,8 +88,7 @@ Result<std::unique_ptr<Draft>> draft_kernel(const core::KernelAst& kernel, const
 Result<CompiledKernel> compile_kernel(const core::KernelAst& kernel, const Backend& backend,
                                       const CompileOptions& options) {
   bool show = options.keep_source || options.keep_linear || options.keep_code;
-  bool use_cache =
-      backend.cache != nullptr && backend.compiler != nullptr && options.lower.plan == nullptr;
+  const bool use_cache = backend.cache != nullptr && backend.compiler != nullptr;
   CacheKey key{};
   if (use_cache) {
     key = kernel_key(kernel, backend, options.lower);

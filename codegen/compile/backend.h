@@ -25,7 +25,7 @@ struct Backend {
 };
 
 struct CompileOptions {
-  LowerOptions lower;  // a kernel with an explicit plan is not cached on disk
+  LowerOptions lower;
   // Fills the texts for display (CompiledKernel::source, ::linear, ::code). Lowers even cached
   // kernels.
   bool keep_source = false, keep_linear = false, keep_code = false;

@@ -6,7 +6,6 @@
 #include <concepts>
 #include <type_traits>
 
-#include "base/util/check.h"
 #include "codegen/compile/build_id.h"
 #include "codegen/compile/kernel_identity.h"
 
@@ -27,9 +26,8 @@ std::string value_text(const T& value) {
     return value.to_string();
   } else if constexpr (std::integral<T>) {
     return fmt::format("{}", value);
-  } else if constexpr (std::is_pointer_v<T>) {
-    CHECK(value == nullptr, "a key cannot contain a pointer: it must be null");
-    return "none";
+  } else if constexpr (std::is_same_v<T, const Plan*>) {
+    return value == nullptr ? "none" : '[' + print(*value) + ']';
   } else {
     return '{' + fields_text(value) + '}';
   }

@@ -12,7 +12,6 @@ namespace doorbell::codegen {
 std::string key_text(const Caps& caps);
 std::string key_text(const LowerOptions& options);
 
-// Of options without a plan.
 CacheKey kernel_key(const core::KernelAst& kernel, const Backend& backend,
                     const LowerOptions& options);
 

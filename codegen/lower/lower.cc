@@ -96,6 +96,20 @@ KernelInfo merged_info(const core::KernelAst& ast, Arena& arena) {
 
 namespace {
 
+// A plan from outside may be another kernel's.
+void check_plan(const Plan& plan, const KernelInfo& info, u32 params) {
+  const auto is_axis = [&](i64 id) {
+    const usize axis = static_cast<usize>(id);
+    return axis < info.ranges.size() && info.ranges[axis].range;
+  };
+  for (const Opt& o : plan) {
+    bool fits = o.op == OptOp::Persistent || is_axis(o.axis);
+    if (o.op == OptOp::Stage) fits = o.axis < i64{params};
+    if (o.op == OptOp::Join) fits = fits && is_axis(o.amount);
+    CHECK(fits, "the plan {} has an axis {}, which the kernel lacks", print(plan), o.axis);
+  }
+}
+
 LinearProgram run_pipeline(const core::KernelAst& ast, const Caps& caps, Arena& arena,
                            const LowerOptions& options) {
   Rewriter rewriter(arena, core::simplify_rules());
@@ -123,9 +137,10 @@ LinearProgram run_pipeline(const core::KernelAst& ast, const Caps& caps, Arena& 
   info = analyse(arena, sink);
   fill_arguments(ast, info, &program);
   Plan plan;
-  if (options.plan)
+  if (options.plan) {
     plan = *options.plan;
-  else if (options.optimise) {
+    check_plan(plan, info, ast.param_count);
+  } else if (options.optimise) {
     plan = caps.has_local ? choose_group_plan(info, caps) : choose_plan(info, caps);
   }
   program.plan = print(plan);

@@ -14,7 +14,7 @@ struct LowerOptions {
   const Plan* plan = nullptr;  // used instead of the heuristic's plan; range ids after merge_ranges
   bool aligned = true;         // false: arguments are aligned to their elements, whatever Caps say
 
-  // As Caps::fields. A kernel with an explicit plan has no key: see compile_kernel.
+  // As Caps::fields.
   static void fields(auto& options, auto f) {
     auto& [optimise, plan, aligned] = options;
     f("optimise", optimise);

@@ -1,21 +1,66 @@
-// Prints plans, for DEBUG=3 and goldens.
+// Plans as text: for DEBUG=3, for goldens, and on disk.
 #include "codegen/opt/opt.h"
+
+#include <algorithm>
+#include <charconv>
 
 #include "base/util/format.h"
 
 namespace doorbell::codegen {
+namespace {
+
+constexpr std::string_view kNames[] = {"VECTOR", "UPCAST",     "UNROLL", "THREAD", "TILE",
+                                       "STAGE",  "LOCAL",      "GROUP",  "ROWS",   "COLUMNS",
+                                       "DEPTH",  "PERSISTENT", "JOIN"};
+
+// Takes the number at the front.
+bool take_number(std::string_view& text, i64* value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
+  if (error != std::errc()) return false;
+  text.remove_prefix(static_cast<usize>(end - text.data()));
+  return true;
+}
+
+bool take(std::string_view& text, char wanted) {
+  if (!text.starts_with(wanted)) return false;
+  text.remove_prefix(1);
+  return true;
+}
+
+bool take_opt(std::string_view& text, Opt* opt) {
+  const std::string_view name = text.substr(0, text.find('('));
+  const auto found = std::ranges::find(kNames, name);
+  if (found == std::end(kNames)) return false;
+  opt->op = static_cast<OptOp>(found - kNames);
+  opt->amount = 1;
+  text.remove_prefix(name.size());
+  if (!take(text, '(') || !take_number(text, &opt->axis)) return false;
+  if (take(text, ',') && !take_number(text, &opt->amount)) return false;
+  return take(text, ')') && opt->axis >= 0 && opt->axis < 64 && opt->amount >= 1;
+}
+
+}  // namespace
+
+Result<Plan> parse_plan(std::string_view text) {
+  Plan plan;
+  for (std::string_view left = text; !left.empty();) {
+    Opt opt{};
+    const bool first = plan.empty();
+    if ((!first && !take(left, ' ')) || !take_opt(left, &opt))
+      return fail(ErrorKind::Corrupt, "'{}' is no plan", text);
+    plan.push_back(opt);
+  }
+  return plan;
+}
 
 std::string print(const Plan& plan) {
-  constexpr const char* kNames[] = {"VECTOR", "UPCAST",     "UNROLL", "THREAD", "TILE",
-                                    "STAGE",  "LOCAL",      "GROUP",  "ROWS",   "COLUMNS",
-                                    "DEPTH",  "PERSISTENT", "JOIN"};
   std::string text;
   for (const Opt& o : plan) {
     if (!text.empty()) text += ' ';
-    const char* name = kNames[static_cast<usize>(o.op)];
-    text += o.op == OptOp::Stage && o.amount == 1 ? fmt::format("{}({})", name, o.axis)
-            : o.op == OptOp::Persistent           ? fmt::format("{}({})", name, o.amount)
-                                        : fmt::format("{}({},{})", name, o.axis, o.amount);
+    const std::string_view name = kNames[static_cast<usize>(o.op)];
+    text += o.op == OptOp::Stage && o.amount == 1
+                ? fmt::format("{}({})", name, o.axis)
+                : fmt::format("{}({},{})", name, o.axis, o.amount);
   }
   return text;
 }

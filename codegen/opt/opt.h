@@ -3,8 +3,10 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/util/result.h"
 #include "base/util/types.h"
 
 namespace doorbell::codegen {
@@ -52,6 +54,7 @@ struct Opt {
 using Plan = std::vector<Opt>;
 
 std::string print(const Plan& plan);  // "VECTOR(1,32) UPCAST(0,8)"
+Result<Plan> parse_plan(std::string_view text);
 
 // The amount of `op` on `axis`, or 1.
 inline i64 amount_of(const Plan& plan, OptOp op, i64 axis) {

@@ -2,13 +2,8 @@
 #include "tensor/engine/kernel_cache.h"
 #include "tensor/engine/must.h"
 
-#include <algorithm>
-#include <atomic>
 #include <bit>
-#include <exception>
 #include <optional>
-#include <system_error>
-#include <thread>
 #include <type_traits>
 
 #include "base/util/hash.h"
@@ -19,6 +14,7 @@
 #include "core/util/config.h"
 #include "hcq/trace/trace.h"
 #include "tensor/engine/graph_log.h"
+#include "tensor/engine/parallel_for.h"
 
 namespace doorbell::engine {
 namespace {
@@ -61,44 +57,6 @@ Result<KernelRef> load(CompiledKernel& compiled, const KernelRequest& request, b
 
 bool same_code(const KernelRequest& a, const KernelRequest& b) {
   return a.ast == b.ast || core::same_kernel(*a.ast, *b.ast);
-}
-
-// Calls body(0 .. count-1) on up to `threads` threads, this one among them, each with this thread's
-// settings. The first exception is thrown again here.
-template <class Body>
-void parallel_for(usize count, usize threads, const Body& body) {
-  std::atomic<usize> next{0};
-  std::exception_ptr thrown;
-  std::mutex mutex;
-  const core::Config& config = core::config();
-  auto work = [&] {
-    core::Context context(&config);
-    for (usize i; (i = next.fetch_add(1)) < count;) {
-      try {
-        end_if_stopped();
-        body(i);
-      } catch (...) {
-        std::lock_guard lock(mutex);
-        if (!thrown) thrown = std::current_exception();
-        next.store(count);  // the others would not be used
-      }
-    }
-  };
-  std::vector<std::thread> helpers;
-  try {
-    for (usize i = 1; i < std::min(threads, count); ++i) helpers.emplace_back(work);
-  } catch (const std::system_error&) {
-    // The system gives no more threads: those that there are do it.
-  }
-  work();
-  for (std::thread& helper : helpers) helper.join();
-  if (thrown) std::rethrow_exception(thrown);
-}
-
-usize compile_threads() {
-  const int asked = core::config().parallel;
-  if (asked > 0) return static_cast<usize>(asked);
-  return std::max<usize>(1, std::thread::hardware_concurrency());
 }
 
 }  // namespace

@@ -23,6 +23,7 @@ void add_manual(CLI::App* app, int* status);
 void add_nv(CLI::App* app, int* status);
 void add_profile(CLI::App* app, int* status);
 void add_trace(CLI::App* app, int* status);
+void add_tune(CLI::App* app, int* status);
 
 // Throws if the command line begins with an unknown command; the message suggests the nearest.
 void refuse_unknown_command(const CLI::App& app, int argc, const char* const* argv);

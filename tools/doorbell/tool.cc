@@ -28,6 +28,7 @@ int run(int argc, char** argv) {
   add_nv(&app, &status);
   add_profile(&app, &status);
   add_trace(&app, &status);
+  add_tune(&app, &status);
   return parse(app, argc, argv, status);
 }
 

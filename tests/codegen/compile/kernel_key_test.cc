@@ -117,6 +117,9 @@ TEST_F(KernelKey, DependsOnKernelRendererAndCompiler) {
 // Two structs never run together into one text.
 TEST(KeyText, NamesEachField) {
   EXPECT_EQ(key_text(LowerOptions{}), "optimise=true;plan=none;aligned=true;");
+  const Plan plan = *parse_plan("VECTOR(1,4) UPCAST(0,2)");
+  EXPECT_EQ(key_text(LowerOptions{.plan = &plan}),
+            "optimise=true;plan=[VECTOR(1,4) UPCAST(0,2)];aligned=true;");
   const std::string text = key_text(Caps{});
   for (const char* part : {"private_arrays=true;", "max_global=0 0 0 ;", "simd={waves=0;"})
     EXPECT_NE(text.find(part), std::string::npos) << part << " in " << text;
