@@ -166,7 +166,7 @@ class Compilers final : public engine::KernelCompiler {
     options.lower.plan = plan;
     options.keep_source = keep_text || config.debug >= 4;
     options.keep_linear = keep_text || config.debug >= 6;
-    options.keep_code = config.debug >= 7;
+    options.keep_code = keep_text || config.debug >= 7;
     TRY(codegen::CompiledKernel made, codegen::compile_kernel(kernel, backend, options));
     engine::CompiledKernel compiled;
     if (keep_text || config.debug >= 5) compiled.text.graph = print_kernel(kernel);

@@ -98,7 +98,7 @@ void GraphLog::add(const core::GraphKey& key, std::span<const UOp> roots,
                                                      static_cast<i64>(kernels_.size()));
       if (is_new)
         kernels_.push_back({kernel->name, item.device, text.graph, text.plan, text.linear,
-                            text.source, kernel->flops, kernel->bytes});
+                            text.source, text.code, kernel->flops, kernel->bytes});
       item.kernel = at->second;
     }
     graph.items.push_back(std::move(item));
@@ -134,7 +134,8 @@ json GraphLog::json() const {
                        {"graph", kernel.graph},
                        {"plan", kernel.plan},
                        {"linear", kernel.linear},
-                       {"source", kernel.source}});
+                       {"source", kernel.source},
+                       {"code", kernel.code}});
   return {{"graphs", graphs}, {"kernels", kernels}};
 }
 

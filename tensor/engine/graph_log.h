@@ -1,5 +1,5 @@
 // GraphLog: a record of planned graphs for display: each tensor graph with its schedule, and each
-// kernel with its graph, plan, linear program and source. For the page see
+// kernel with its graph, plan, linear program, source and machine code. For the page see
 // tensor/export/graph_page.h.
 //
 // Thread safety: all functions may be called from any thread.
@@ -32,7 +32,7 @@ class GraphLog {
            const core::Schedule& schedule, const Plan& plan);
 
   // {"graphs": [{"nodes", "items", "schedule_ms", "compile_ms"}], "kernels": [{"name", "device",
-  // "flops", "bytes", "graph", "plan", "linear", "source"}]}. Items name kernels by number.
+  // "flops", "bytes", "graph", "plan", "linear", "source", "code"}]}. Items name kernels by number.
   nlohmann::json json() const;
 
  private:
@@ -43,7 +43,7 @@ class GraphLog {
     bool is_root = false;
   };
   struct Kernel {
-    std::string name, device, graph, plan, linear, source;
+    std::string name, device, graph, plan, linear, source, code;
     f64 flops = 0, bytes = 0;
   };
   struct Item {

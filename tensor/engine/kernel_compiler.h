@@ -28,7 +28,7 @@ struct CompiledKernel {
 class KernelCompiler {
  public:
   virtual ~KernelCompiler() = default;
-  // `keep_text`: its graph, plan, linear program and source too, whatever DEBUG says.
+  // `keep_text`: its graph, plan, linear program, source and machine code too, whatever DEBUG says.
   virtual Result<CompiledKernel> compile(const core::KernelAst& kernel, core::Device& device,
                                          bool keep_text) = 0;
   // The same for arguments that are aligned to their elements only, as wrapped memory may be.

@@ -16,6 +16,7 @@ void add_demo(CLI::App* app, int* status);
 void add_devices(CLI::App* app, int* status);
 void add_disasm(CLI::App* app, int* status);
 void add_emu(CLI::App* app, int* status);
+void add_explain(CLI::App* app, int* status);
 void add_export(CLI::App* app, int* status);
 void add_graph(CLI::App* app, int* status);
 void add_help(CLI::App* app, int* status);

@@ -21,6 +21,7 @@ int run(int argc, char** argv) {
   add_devices(&app, &status);
   add_disasm(&app, &status);
   add_emu(&app, &status);
+  add_explain(&app, &status);
   add_export(&app, &status);
   add_graph(&app, &status);
   add_help(&app, &status);

@@ -1,4 +1,4 @@
-"""Runs `doorbell tune` as a user does, with caches of their own.
+"""Runs `doorbell tune` and `doorbell explain` as a user does, with caches of their own.
 
 usage: tune_test.py PATH_OF_DOORBELL PATH_OF_HELLO
 """
@@ -81,6 +81,27 @@ class Tune(unittest.TestCase):
             done = subprocess.run([HELLO], env={**os.environ, "DEV": "CPU", "CACHEDIR": other}, capture_output=True,
                                   text=True, check=True)
             self.assertIn("tensor(17.)", done.stdout)
+
+
+class Explain(unittest.TestCase):
+    def test_shows_a_kernel_and_writes_a_page(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = run(folder, "explain", "--output", "page.html", "--", HELLO)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            for word in ("tensor(17.)", "plan ", "GFLOPS", "CPU", os.path.join(folder, "page.html")):
+                self.assertIn(word, done.stdout)
+            with open(os.path.join(folder, "page.html"), encoding="utf-8") as file:
+                page = file.read()
+            for part in ("Loop nest", "Source", "Machine code"):
+                self.assertIn(f"<h2>{part}</h2>", page)
+            self.assertNotRegex(page, r'(src|href)="(https?:)?//')
+            self.assertEqual(sorted(name for name in os.listdir(folder) if name.endswith("graphs")), [])
+
+    def test_names_a_kernel_that_there_is_not(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = run(folder, "explain", "--kernel", "no_such_kernel", "--", HELLO)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn("no kernel of the program is called 'no_such_kernel'", done.stderr)
 
 
 class Devices(unittest.TestCase):
