@@ -38,6 +38,8 @@ i64 vector_piece(const KernelInfo& info, const Access& access, const JoinedAxis&
 
 namespace {
 
+constexpr i64 kLongEnough = 16;
+
 bool all_sizes_constant(const KernelInfo& info) {
   for (const RangeInfo& r : info.ranges) {
     if (r.range && r.size == 0) return false;
@@ -56,7 +58,8 @@ const Access* only_store(const KernelInfo& info) {
 }
 
 // The longest of some axes; with a result to look at, all that are contiguous in it with that of
-// the least step, if that is more.
+// the least step, unless they are too short. A longer one whose elements are far apart, as the
+// batch of images, would be walked across pages.
 JoinedAxis axis_of(const KernelInfo& info, u64 mask, const Access* result) {
   JoinedAxis longest, joined;
   for (u64 left = mask; left; left &= left - 1) {
@@ -77,7 +80,7 @@ JoinedAxis axis_of(const KernelInfo& info, u64 mask, const Access* result) {
     joined.prepend(info, next);
     left &= ~(u64{1} << next);
   }
-  return joined.size > longest.size ? joined : longest;
+  return joined.size >= std::min(longest.size, kLongEnough) ? joined : longest;
 }
 
 }  // namespace
