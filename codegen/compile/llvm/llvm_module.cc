@@ -24,6 +24,7 @@
 #include "codegen/compile/llvm/disassemble.h"
 #include "codegen/compile/llvm/llvm_api.h"
 #include "codegen/compile/llvm/order_matrices.h"
+#include "codegen/compile/llvm/split_masked.h"
 #include "codegen/compile/llvm/target_machine.h"
 #include "codegen/render/llvm/function_builder.h"
 
@@ -84,6 +85,12 @@ void optimise(llvm::Function& function, llvm::TargetMachine& machine) {
   passes.run(function, analyses);
 }
 
+unsigned vector_register_bits(const llvm::TargetMachine& machine, const llvm::Function& function) {
+  const auto kind = llvm::TargetTransformInfo::RGK_FixedWidthVector;
+  const llvm::TargetTransformInfo info = machine.getTargetTransformInfo(function);
+  return static_cast<unsigned>(info.getRegisterBitWidth(kind).getFixedValue());
+}
+
 class Api : public LlvmApi {
  public:
   Result<std::vector<u8>> compile(const LlvmTarget& target,
@@ -101,6 +108,8 @@ class Api : public LlvmApi {
     CHECK(!llvm::verifyFunction(*function, &complaints), "LLVM IR of {}: {}", program.name, errors);
 #endif
     optimise(*function, *machine);
+    if (target.family == LlvmTarget::Family::Host)
+      split_masked(*function, vector_register_bits(*machine, *function));
     if (target.family == LlvmTarget::Family::Amd) order_matrices(*function);
     llvm::SmallVector<char, 0> object;
     llvm::raw_svector_ostream stream(object);
