@@ -1,6 +1,6 @@
 // `doorbell explain -- COMMAND`: runs a program and shows one of its kernels: plan, loop nest,
-// share of the machine's peak, what bounds it, machine code; in the terminal and on a page. The texts are
-// those of the page of graphs (GRAPH_FILE), which the program's runtime writes.
+// share of the machine's peak, what bounds it, machine code; in the terminal and on a page. The
+// texts are those of the page of graphs (GRAPH_FILE), which the program's runtime writes.
 #include <fmt/format.h>
 
 #include <algorithm>
