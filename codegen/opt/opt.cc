@@ -34,9 +34,13 @@ bool take_opt(std::string_view& text, Opt* opt) {
   opt->op = static_cast<OptOp>(found - kNames);
   opt->amount = 1;
   text.remove_prefix(name.size());
-  if (!take(text, '(') || !take_number(text, &opt->axis)) return false;
-  if (take(text, ',') && !take_number(text, &opt->amount)) return false;
-  return take(text, ')') && opt->axis >= 0 && opt->axis < 64 && opt->amount >= 1;
+  if (!take(text, '(')) return false;
+  const bool has_axis = opt->op != OptOp::Persistent;
+  opt->axis = 0;
+  if (!take_number(text, has_axis ? &opt->axis : &opt->amount)) return false;
+  if (has_axis && take(text, ',') && !take_number(text, &opt->amount)) return false;
+  const i64 least = opt->op == OptOp::Join ? 0 : 1;  // that of a Join is another axis
+  return take(text, ')') && opt->axis >= 0 && opt->axis < 64 && opt->amount >= least;
 }
 
 }  // namespace
@@ -58,9 +62,12 @@ std::string print(const Plan& plan) {
   for (const Opt& o : plan) {
     if (!text.empty()) text += ' ';
     const std::string_view name = kNames[static_cast<usize>(o.op)];
-    text += o.op == OptOp::Stage && o.amount == 1
-                ? fmt::format("{}({})", name, o.axis)
-                : fmt::format("{}({},{})", name, o.axis, o.amount);
+    if (o.op == OptOp::Persistent)
+      text += fmt::format("{}({})", name, o.amount);
+    else if (o.op == OptOp::Stage && o.amount == 1)
+      text += fmt::format("{}({})", name, o.axis);
+    else
+      text += fmt::format("{}({},{})", name, o.axis, o.amount);
   }
   return text;
 }

@@ -47,7 +47,8 @@ struct Dispatch {
 
   GlobalWaveSync* wave_sync = nullptr;  // of the process, borrowed; null: none
 
-  // What it is among other agents (amd/races), on all of its XCCs; null: races are not judged.
+  // What it is among other agents (emulator/core/races), on all of its XCCs; null: races are not
+  // judged.
   std::shared_ptr<RaceTask> task{};
 };
 

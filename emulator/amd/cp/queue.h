@@ -119,7 +119,7 @@ class Queue {
   // The same of 32 bits, which may be too few; told once for each packet of the ring.
   void note_narrow_wait(Client client, const Wait& wait);
 
-  // ---- races with others (amd/races), where they are judged
+  // ---- races with others (emulator/core/races), where they are judged
   QueueRaces* races() { return races_ ? &*races_ : nullptr; }
   // Another packet is executed, of the ring or of a buffer.
   void begin_race_packet(std::string_view name);

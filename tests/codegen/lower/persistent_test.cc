@@ -88,6 +88,9 @@ TEST(PersistentGroups, AreChosenForMoreBlocksThanMultiprocessors) {
           lower(narrow_product_kernel(dt::f16, c.sizes, transposed), target, arena).plan;
       const bool found = plan.find(c.part ? c.part : "PERSISTENT") != std::string::npos;
       EXPECT_EQ(found, c.part != nullptr) << plan;
+      const Result<Plan> parsed = parse_plan(plan);
+      ASSERT_TRUE(parsed) << plan;
+      EXPECT_EQ(print(*parsed), plan);
     }
   }
 }

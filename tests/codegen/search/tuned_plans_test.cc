@@ -20,6 +20,7 @@ TEST(PlanTextTest, RefusesWhatIsNoPlan) {
 TEST(PlanTextTest, PrintsWhatItParses) {
   for (const char* text :
        {"", "VECTOR(1,32) UPCAST(0,8)", "STAGE(1) STAGE(2,2) ROWS(0,3)",
+        "PERSISTENT(132) JOIN(2,0)",
         "THREAD(0,2) TILE(2,7) LOCAL(1,4) GROUP(2,8) UNROLL(3,2) COLUMNS(1,3) DEPTH(2,3)"}) {
     const Result<Plan> plan = parse_plan(text);
     ASSERT_TRUE(plan) << plan.error().message;
