@@ -46,7 +46,7 @@ ADDRESS = [
     (["runtime", "runtime/emulated", "tools", "conformance", "examples"],
      ["runtime", "conformance", "doorbell-devices", "doorbell-command-line", "doorbell-decode", "tools/trace"],
      ["conformance ABACUS", "doorbell-bench-*", "doorbell-conformance", "doorbell-demo", "doorbell_demo",
-      "doorbell-graph", "doorbell-profile", "doorbell-progress", "hw_run"]),
+      "doorbell-graph", "doorbell-profile", "doorbell-progress", "doorbell-tune", "hw_run"]),
     (["python"], [], ["python", "python_[!w]*"]),
 ]
 THREAD = [

@@ -39,7 +39,7 @@ print('memory', view[0:5])
 """
 
 # Behind CLIENT: a copy queue of a gfx1100, and the events of a queue that stops, HW_EXCEPTION and MEMORY. Packets as
-# Linux's navi10_sdma_pkt_open.h has them: COPY_LINEAR, FENCE.
+# Linux's navi10_sdma_pkt_open.h has them: COPY_LINEAR, FENCE with the memory type 3 (uncached) of sdma_v6_0.c.
 QUEUE = """
 next_va = 0x7e0000100000
 def gtt(size):
@@ -77,7 +77,7 @@ put = 0
 def copies(source, fence):
     global put
     words = [1, 63, 0, source & 0xffffffff, source >> 32, to_va & 0xffffffff, to_va >> 32,
-             5, (to_va + 256) & 0xffffffff, to_va >> 32, fence]
+             5 | 3 << 16, (to_va + 256) & 0xffffffff, to_va >> 32, fence]
     ring[put:put + 44] = struct.pack('11I', *words)
     put += 44
     pointers[0:8] = struct.pack('Q', put)
