@@ -11,6 +11,7 @@
 #include "base/util/check.h"
 #include "emulator/amd/isa/decode/code_cache.h"
 #include "emulator/amd/isa/handlers.h"
+#include "emulator/amd/isa/memory/passing_memory.h"
 #include "emulator/amd/isa/run.h"
 #include "emulator/amd/isa/shadow/twin.h"
 #include "emulator/core/address_space.h"
@@ -34,35 +35,6 @@ constexpr u32 kScratchLaneBytes = 64;
 constexpr u32 kPattern = 0xa5a5a5a5;  // of memory and registers beyond the wave's
 constexpr u64 kInstructions = 500;
 constexpr u32 kStops = 300;  // after which a wave continues
-
-// Memory that is not direct: each lane asks by itself, as behind caches.
-class LaneByLane final : public Memory {
- public:
-  explicit LaneByLane(const AddressSpace& space) : memory_(space) {}
-  bool load(u64 va, u32 bytes, void* out, CachePolicy policy) override {
-    return noted(memory_.load(va, bytes, out, policy));
-  }
-  bool store(u64 va, u32 bytes, const void* in, CachePolicy policy) override {
-    return noted(memory_.store(va, bytes, in, policy));
-  }
-  bool atomic(u64 va, u32 bytes, AtomicUpdate update, u64 operand, u64 compare, u64& before,
-              CachePolicy policy) override {
-    return noted(memory_.atomic(va, bytes, update, operand, compare, before, policy));
-  }
-  bool scalar_load(u64 va, u32 bytes, void* out, CachePolicy policy) override {
-    return noted(memory_.scalar_load(va, bytes, out, policy));
-  }
-  bool fetch(u64 va, u32 bytes, void* out) override { return noted(memory_.fetch(va, bytes, out)); }
-  void cache(CacheOperation, CachePolicy) override {}
-  void select(u32) override {}
-
- private:
-  bool noted(bool succeeded) {
-    fault_ = memory_.fault();
-    return succeeded;
-  }
-  DirectMemory memory_;
-};
 
 // Pages of their own, so that the sanitizer sees what goes beyond them.
 struct Pages {
@@ -207,7 +179,8 @@ int LLVMFuzzerTestOneInput(const u8* data, std::size_t size) {
   refill(0);
 
   DirectMemory direct(world.space);
-  LaneByLane lane_by_lane(world.space);
+  // Not direct: each lane asks by itself, as behind caches.
+  PassingMemory lane_by_lane(direct);
   Memory& memory = data[1] & 2 ? static_cast<Memory&>(lane_by_lane) : direct;
   if (!(data[1] & 4)) {
     run_on(wave, [&](u64 budget) { return run(wave, memory, cache, budget); }, refill);
