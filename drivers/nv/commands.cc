@@ -16,6 +16,7 @@ void NvCommands::semaphore(Operand address, Operand value, const hw::Semaphore& 
   const u32 at = emit(kHost, record);
   set(at, hcq::field_of<hw::Semaphore>("addr"), address);
   set(at, hcq::field_of<hw::Semaphore>("payload"), value);
+  if (record.release_wfi) became_idle();
 }
 
 void NvCommands::put_address(u32 at, hcq::Field upper, const hcq::Field& lower, Operand address) {

@@ -60,6 +60,8 @@ class NvCommands : public hcq::CommandBuffer {
   }
   // Anything but a launch behind a launch.
   virtual void ended_run() {}
+  // All before the last method is done when the channel gets to the next one.
+  virtual void became_idle() {}
   const hw::ChipClasses& classes() const { return classes_; }
 
  private:

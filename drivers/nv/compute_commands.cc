@@ -6,6 +6,7 @@
 #include "base/util/check.h"
 #include "drivers/nv/device.h"
 #include "drivers/nv/hw/compute/methods.h"
+#include "drivers/nv/hw/host/methods.h"
 #include "drivers/nv/program.h"
 
 namespace doorbell::nv {
@@ -57,17 +58,47 @@ void ComputeCommands::set_local_memory(u64 address, u64 bytes_per_tpc) {
                      .size_upper = size.upper, .size_lower = size.lower, .max_sm_count = kAllSms});
 }
 
-// Between chained grids there is nothing to do; also for the first one where it is invalidated
-// anyway.
+void ComputeCommands::begin() {
+  if (!words().empty()) return;
+  ended_run();
+  became_idle();
+}
+
+// By the host engine where copies are in flight, which are not the compute engine's.
+void ComputeCommands::wait_for_idle() {
+  if (has_copies_)
+    emit(kHost, hw::HostWaitForIdle{});
+  else if (has_grids_)
+    emit(kCompute, hw::WaitForIdle{});
+  became_idle();
+}
+
+// A grid that is chained begins when the one before it is done. What else may follow is known then.
 void ComputeCommands::memory_barrier() {
-  if (!words().empty() && (last_qmd_ != kNone || invalidated_)) return;
+  begin();
+  has_barrier_ = last_qmd_ != kNone;
+  if (has_barrier_) return;
+  wait_for_idle();
+  invalidate();
+}
+
+// Copies come one after the other by themselves.
+void ComputeCommands::copy(Operand to, Operand from, u64 bytes) {
+  begin();
+  if (has_grids_) wait_for_idle();
+  NvCommands::copy(to, from, bytes);
+  has_copies_ = true;
+}
+
+void ComputeCommands::invalidate() {
+  if (invalidated_) return;
   emit(kCompute,
        hw::InvalidateShaderCachesNoWfi{.instruction = true, .global_data = true, .constant = true});
   invalidated_ = true;
 }
 
 u32 ComputeCommands::add_bank(const NvProgram& program) {
-  if (words().empty()) last_qmd_ = kNone, invalidated_ = false;
+  begin();
   return add_aligned(program.bank_words());
 }
 
@@ -112,11 +143,13 @@ void ComputeCommands::send(const NvProgram& program, u32 bank) {
   const QmdPlace bank_place = place_of(qmd.version(), QmdField::ConstantBufferAddr, at);
   put_data_link(bank_place.word, bank_place.bits, bank, bank_place.shift);
   if (last_qmd_ == kNone) {
-    memory_barrier();
+    if (has_barrier_) wait_for_idle();
+    invalidate();
     const u32 method = emit(kCompute, hw::SendPcasA{});
     const auto field = hcq::field_of<hw::SendPcasA>("qmd_address");
     put_data_address(method + field.word, field.bits, at, field.shift);
     emit(kCompute, hw::SendSignalingPcas2B{.action = hw::PcasAction::PrefetchSchedule});
+    has_grids_ = true;
   } else {
     constexpr u64 kSchedule = 1;  // DEPENDENT_QMD0_ACTION_QMD_SCHEDULE
     const auto put_flag = [&](QmdField field, u64 value) {
@@ -129,6 +162,7 @@ void ComputeCommands::send(const NvProgram& program, u32 bank) {
     constexpr u8 kPointerShift = 8;  // the field holds the address without its lowest byte
     const QmdPlace pointer = place_of(qmd.version(), QmdField::DependentQmd0Pointer, last_qmd_);
     put_data_link(pointer.word, pointer.bits, at, kPointerShift);
+    has_barrier_ = false;
   }
   last_qmd_ = at;
 }

@@ -62,10 +62,13 @@ struct NvAgentRacesTest : ::testing::TestWithParam<const char*> {
   // memory[to] from memory[from].
   std::unique_ptr<hcq::CommandBuffer> kernel(int to, int from) {
     auto commands = devices[0]->compute_queue().make_commands();
+    launch(*commands, to, from);
+    return commands;
+  }
+  void launch(hcq::CommandBuffer& commands, int to, int from) {
     const hcq::Operand buffers[] = {memory[to]->address(), memory[from]->address()};
     const hcq::Operand k[] = {u64{0}};
-    commands->exec({.program = program.get(), .buffers = buffers, .variables = k});
-    return commands;
+    commands.exec({.program = program.get(), .buffers = buffers, .variables = k});
   }
   void submit(NvDevice& device, bool copies, hcq::CommandBuffer& commands) {
     const auto done = (copies ? device.copy_queue() : device.compute_queue()).submit(commands);
@@ -115,6 +118,37 @@ struct NvAgentRacesTest : ::testing::TestWithParam<const char*> {
 
 TEST_P(NvAgentRacesTest, ACopyOfWhatAKernelWrites) {
   expect_race_unless_it_waits([&](bool waits) { copy_after_kernel(*devices[0], waits); });
+}
+
+// Grids that a wait separates are not chained, and run at the same time without a wait for idle.
+TEST_P(NvAgentRacesTest, AKernelBehindAWaitWritesWhatOneBeforeReads) {
+  expect_race_unless_it_waits([&](bool waits) {
+    auto work = kernel(1, 0);
+    if (waits) work->memory_barrier();
+    work->wait(signal.address(), u64{0});
+    launch(*work, 0, 2);
+    submit(*devices[0], false, *work);
+  });
+}
+
+TEST_P(NvAgentRacesTest, AKernelReadsWhatItsQueueCopies) {
+  expect_race_unless_it_waits([&](bool waits) {
+    auto work = devices[0]->compute_queue().make_commands();
+    work->copy(memory[1]->address(), memory[2]->address(), kBytes);
+    if (waits) work->memory_barrier();
+    launch(*work, 0, 1);
+    submit(*devices[0], false, *work);
+  });
+}
+
+// A copy of a compute queue waits for the grids before it by itself.
+TEST_P(NvAgentRacesTest, ACopyOfWhatItsQueueComputesIsOrdered) {
+  start(true);
+  auto work = kernel(1, 0);
+  work->copy(memory[2]->address(), memory[1]->address(), kBytes);
+  submit(*devices[0], false, *work);
+  ASSERT_TRUE(devices[0]->synchronize());
+  EXPECT_TRUE(machine->checks().reports().empty());
 }
 
 TEST_P(NvAgentRacesTest, AnotherGpusCopyOfWhatAKernelWrites) {
