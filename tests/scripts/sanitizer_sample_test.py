@@ -43,7 +43,7 @@ class SanitizerSample(unittest.TestCase):
 
     def test_patterns_name_tests(self):
         for samples in sanitizer_sample.SAMPLES.values():
-            for _, always, one_of in samples:
+            for _, always, one_of in samples.values():
                 for pattern in [*always, *one_of]:
                     if pattern.startswith("python") and "python" not in self.tests:
                         continue
@@ -56,11 +56,26 @@ class SanitizerSample(unittest.TestCase):
                 self.assertEqual(folders, sanitizer_sample.chosen(sanitizer, seed, [])[0])
                 self.assertTrue(run, (sanitizer, seed))
 
+    def test_all_parts_run_every_test(self):
+        def of_parts(sanitizer):
+            return {name for part in sanitizer_sample.SAMPLES[sanitizer]
+                    for name in sanitizer_sample.whole(sanitizer, part, list(self.tests))[1]}
+        for sanitizer in sanitizer_sample.SAMPLES:
+            self.assertEqual(of_parts(sanitizer), reached(sanitizer, list(self.tests)))
+        parts = self.run_script("thread").split()
+        self.assertEqual(parts, list(sanitizer_sample.SAMPLES["thread"]))
+        self.assertEqual(self.run_script("thread", "core"), "base,core,tests/core\n")
+        self.assertIn("core\n", self.run_script("thread", "core", BUILD))
+        with self.assertRaises(subprocess.CalledProcessError) as refused:
+            self.run_script("thread", "cores")
+        self.assertIn("no part of the thread sanitizer is named cores", refused.exception.stderr)
+
+    def run_script(self, *arguments):
+        script = os.path.join(SCRIPTS, "sanitizer_sample.py")
+        return subprocess.run([sys.executable, script, *arguments], check=True, capture_output=True, text=True).stdout
+
     def test_a_seed_is_a_choice(self):
-        def run(*arguments):
-            script = os.path.join(SCRIPTS, "sanitizer_sample.py")
-            return subprocess.run([sys.executable, script, *arguments], check=True, capture_output=True,
-                                  text=True).stdout
+        run = self.run_script
         folders = {run("address", str(seed)) for seed in range(8)}
         self.assertGreater(len(folders), 2)
         names = run("thread", "5", BUILD)
