@@ -121,6 +121,16 @@ class Compilers final : public engine::KernelCompiler {
     return compile_with(backend, kernel, false);
   }
 
+  Result<engine::CompiledKernel> render(const core::KernelAst& kernel,
+                                        std::string_view renderer) override {
+    for (const NamedRenderer& named : renderers_of(*find_device("NULL"))) {
+      if (named.name != renderer || !named.is_built()) continue;
+      TRY(const std::unique_ptr<Owned> made, make_backend(*named.kind, {nullptr, ""}));
+      return compile_with(made->backend, kernel, true);
+    }
+    return fail(ErrorKind::Unsupported, "no renderer '{}'", renderer);
+  }
+
   bool share_binaries(core::Device& a, core::Device& b) override {
     const Result<NamedRenderer> of_a = renderer_of(a), of_b = renderer_of(b);
     if (!of_a || !of_b) return false;  // compile() will say why

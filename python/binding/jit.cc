@@ -70,16 +70,17 @@ class Jit {
   bool checks() const { return check_; }
   const std::string& name() const { return state_.name; }
 
-  void export_c(const std::string& folder, const std::string& name,
-                const std::vector<std::string>& arguments, const std::vector<std::string>& results,
-                const nb::dict& weights) {
+  template <void (detail::JitState::*write)(const ExportOptions&) const>
+  void export_as(const std::string& folder, const std::string& name,
+                 const std::vector<std::string>& arguments, const std::vector<std::string>& results,
+                 const nb::dict& weights) {
     ExportOptions options{
         .folder = folder, .name = name, .arguments = arguments, .results = results};
     for (auto [key, tensor] : weights)
       options.weights.emplace_back(nb::cast<std::string>(key), nb::cast<Tensor>(tensor));
     Lock lock(state_.mutex);
     Unlocked unlocked;
-    state_.export_c(options);
+    (state_.*write)(options);
   }
 
  private:
@@ -277,15 +278,24 @@ void define_jit(nb::module_& module) {
                    "Bytes of the memory for what lives only within a replay.")
       .def_prop_ro("__wrapped__", &Jit::function, nb::sig("def __wrapped__(self) -> typing.Any"))
       .def_prop_ro("function", &Jit::function, nb::sig("def function(self) -> typing.Any"))
-      .def("export_c", &Jit::export_c, nb::arg("folder"), nb::arg("name") = "model",
-           nb::arg("arguments") = nb::list(), nb::arg("results") = nb::list(),
-           nb::arg("weights") = nb::dict(),
+      .def("export_c", &Jit::export_as<&detail::JitState::export_c>, nb::arg("folder"),
+           nb::arg("name") = "model", nb::arg("arguments") = nb::list(),
+           nb::arg("results") = nb::list(), nb::arg("weights") = nb::dict(),
            nb::sig("def export_c(self, folder: str, name: str = 'model', arguments: "
                    "collections.abc.Sequence[str] = (), results: collections.abc.Sequence[str] = "
                    "(), weights: dict[str, Tensor] = {}) -> None"),
            "Writes what was captured as a C header, a static library and its weights, for "
            "programs without Doorbell.\n\nRaises ValueError before it is captured, and "
-           "UnsupportedError for what C cannot do.");
+           "UnsupportedError for what C cannot do.")
+      .def("export_wgsl", &Jit::export_as<&detail::JitState::export_wgsl>, nb::arg("folder"),
+           nb::arg("name") = "model", nb::arg("arguments") = nb::list(),
+           nb::arg("results") = nb::list(), nb::arg("weights") = nb::dict(),
+           nb::sig("def export_wgsl(self, folder: str, name: str = 'model', arguments: "
+                   "collections.abc.Sequence[str] = (), results: collections.abc.Sequence[str] = "
+                   "(), weights: dict[str, Tensor] = {}) -> None"),
+           "Writes what was captured, on any device, as a JavaScript module with kernels in WGSL, "
+           "a page that calls it and its weights, for browsers with WebGPU.\n\nRaises ValueError "
+           "before it is captured, and UnsupportedError for what WGSL cannot do.");
 }
 
 }  // namespace doorbell::python

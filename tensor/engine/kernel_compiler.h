@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/util/result.h"
@@ -43,6 +44,11 @@ class KernelCompiler {
                                                 core::Device& device) {
     (void)kernel;
     return fail(ErrorKind::Unsupported, "code for {} cannot be linked", device.name());
+  }
+  // Its source in another renderer's language, "WGSL", for what every device of that kind has.
+  virtual Result<CompiledKernel> render(const core::KernelAst& kernel, std::string_view renderer) {
+    (void)kernel;
+    return fail(ErrorKind::Unsupported, "no renderer '{}'", renderer);
   }
   // Whether a binary for one device loads on the other.
   virtual bool share_binaries(core::Device& a, core::Device& b) { return &a == &b; }

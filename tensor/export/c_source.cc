@@ -15,7 +15,6 @@ namespace {
 
 using engine::ExecutionPlan;
 using engine::ReplayPlan;
-using Source = ExportedFunction::Source;
 using Value = ExportedFunction::Value;
 
 const char* c_type(core::DType dtype) {
@@ -59,10 +58,8 @@ class Writer {
     out_ += fmt::format(format, std::forward<Args>(args)...) + "\n";
   }
   std::string run_signature() const;
-  std::string arena_of(const core::Buffer* buffer) const;
-  std::string source_pointer(const Source& source) const;
+  std::string pointer(const ExportMemory& memory) const;
   std::string result_pointer(u32 result) const;
-  i64 result_bytes(u32 result) const;
   void find_direct();
   void declare_kernels();
   void object();
@@ -130,34 +127,23 @@ std::string Writer::header() {
   return std::move(out_);
 }
 
-std::string Writer::arena_of(const core::Buffer* buffer) const {
-  for (usize i = 0; i < plan_.arenas().size(); ++i)
-    if (plan_.arenas()[i].get() == buffer) return fmt::format("self->arena{}", i);
-  for (usize i = 0; i < in_.constants.size(); ++i)
-    if (in_.constants[i].buffer == buffer) return fmt::format("self->constant{}", i);
-  UNREACHABLE("memory of a plan that is neither arena nor constant");
-}
-
-std::string Writer::source_pointer(const Source& source) const {
-  switch (source.kind) {
-    case Source::Kind::Argument: return f_.arguments[source.index].name;
-    case Source::Kind::State: return fmt::format("self->state{}", source.index);
-    case Source::Kind::Fresh: {
-      const i32 output = direct_[source.index];
-      return output < 0 ? fmt::format("self->fresh{}", source.index)
+std::string Writer::pointer(const ExportMemory& memory) const {
+  switch (memory.kind) {
+    case ExportMemory::Kind::Arena: return fmt::format("self->arena{}", memory.index);
+    case ExportMemory::Kind::Constant: return fmt::format("self->constant{}", memory.index);
+    case ExportMemory::Kind::Argument: return f_.arguments[memory.index].name;
+    case ExportMemory::Kind::State: return fmt::format("self->state{}", memory.index);
+    case ExportMemory::Kind::Fresh: {
+      const i32 output = direct_[memory.index];
+      return output < 0 ? fmt::format("self->fresh{}", memory.index)
                         : f_.outputs[static_cast<usize>(output)].value.name;
     }
-    default: UNREACHABLE("a memory that nobody brings");
+    default: return "NULL";
   }
 }
 
 std::string Writer::result_pointer(u32 number) const {
-  const ReplayPlan::Result& result = plan_.results[number];
-  if (result.slot >= 0) return source_pointer(f_.sources[static_cast<usize>(result.slot)]);
-  if (result.fresh >= 0)
-    return source_pointer({Source::Kind::Fresh, static_cast<u32>(result.fresh)});
-  const core::UOp buffer = core::TensorGraph::realized(*result.constant);
-  return buffer ? arena_of(static_cast<const core::Buffer*>(buffer.payload())) : "NULL";
+  return pointer(in_.layout.memory_of_result(number));
 }
 
 void Writer::declare_kernels() {
@@ -176,7 +162,7 @@ void Writer::object() {
     for (usize i = 0; i < count; ++i) line("  unsigned char* {}{};", what, i);
   };
   member("arena", plan_.arenas().size());
-  member("constant", in_.constants.size());
+  member("constant", in_.layout.constants().size());
   member("state", f_.states.size());
   member("fresh", work_.fresh.size());
   member("next", f_.writes.size());
@@ -205,16 +191,16 @@ void Writer::open() {
   };
   for (usize i = 0; i < plan_.arenas().size(); ++i)
     get(fmt::format("arena{}", i), plan_.arenas()[i]->bytes());
-  for (usize i = 0; i < in_.constants.size(); ++i)
-    read(fmt::format("constant{}", i), in_.constants[i].name, "U8",
-         in_.constants[i].buffer->bytes());
+  for (usize i = 0; i < in_.layout.constants().size(); ++i)
+    read(fmt::format("constant{}", i), in_.layout.constants()[i].name, "U8",
+         in_.layout.constants()[i].buffer->bytes());
   for (usize i = 0; i < f_.states.size(); ++i)
     read(fmt::format("state{}", i), f_.states[i].name, io::safetensors_name(f_.states[i].dtype),
          f_.states[i].bytes());
   for (usize i = 0; i < work_.fresh.size(); ++i)
     if (direct_[i] < 0) get(fmt::format("fresh{}", i), work_.fresh[i].bytes);
   for (usize i = 0; i < f_.writes.size(); ++i)
-    get(fmt::format("next{}", i), result_bytes(f_.writes[i].result));
+    get(fmt::format("next{}", i), in_.layout.result_bytes(f_.writes[i].result));
   line("  return 0;\n}}\n");
   line("{0}* {0}_open(const char* weights) {{", name_);
   line("#if defined(__x86_64__) && defined(__GNUC__)\n  __builtin_cpu_init();");
@@ -240,33 +226,18 @@ void Writer::open() {
     for (usize i = 0; i < count; ++i) line("  free(self->{}{});", what, i);
   };
   release("arena", plan_.arenas().size());
-  release("constant", in_.constants.size());
+  release("constant", in_.layout.constants().size());
   release("state", f_.states.size());
   release("fresh", work_.fresh.size());
   release("next", f_.writes.size());
   line("  free(self);\n}}\n");
 }
 
-i64 Writer::result_bytes(u32 number) const {
-  const ReplayPlan::Result& result = plan_.results[number];
-  if (result.fresh >= 0) return work_.fresh[static_cast<usize>(result.fresh)].bytes;
-  if (result.slot >= 0) {
-    const Source& source = f_.sources[static_cast<usize>(result.slot)];
-    return (source.kind == Source::Kind::Argument ? f_.arguments : f_.states)[source.index].bytes();
-  }
-  i64 count = 1;
-  for (usize axis = 0; axis < result.constant->ndim(); ++axis)
-    count *= result.constant->dim(axis).value();
-  return count * result.dtype.bytes();
-}
-
 void Writer::item(usize number) {
   const ExecutionPlan::Item& item = work_.items[number];
   std::string buffers;
   for (const ExecutionPlan::Argument& argument : work_.arguments_of(item)) {
-    const std::string base = work_.is_fixed(argument.source)
-                                 ? arena_of(&work_.fixed_at(argument.source))
-                                 : source_pointer(f_.sources[argument.source]);
+    const std::string base = pointer(in_.layout.memory_of(argument));
     buffers += fmt::format("{}(unsigned char*){} + {}", buffers.empty() ? "" : ", ", base,
                            argument.offset);
   }
@@ -290,15 +261,15 @@ void Writer::run() {
   for (usize i = 0; i < work_.items.size(); ++i) item(i);
   for (usize i = 0; i < f_.writes.size(); ++i)
     line("  memcpy(self->next{}, {}, {});", i, result_pointer(f_.writes[i].result),
-         result_bytes(f_.writes[i].result));
+         in_.layout.result_bytes(f_.writes[i].result));
   for (const auto& output : f_.outputs) {
     const std::string from = result_pointer(output.result);
     if (from != output.value.name && output.value.bytes() > 0)
       line("  memcpy({}, {}, {});", output.value.name, from, output.value.bytes());
   }
   for (usize i = 0; i < f_.writes.size(); ++i)
-    line("  memcpy({}, self->next{}, {});", source_pointer(f_.writes[i].target), i,
-         result_bytes(f_.writes[i].result));
+    line("  memcpy({}, self->next{}, {});", pointer(in_.layout.memory_of(f_.writes[i].target)), i,
+         in_.layout.result_bytes(f_.writes[i].result));
   line("  return 0;\n}}");
 }
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tensor/export/function.h"
+#include "tensor/export/layout.h"
 
 namespace doorbell::detail {
 
@@ -13,18 +13,12 @@ struct CSource {
   std::string header, source;
 };
 
-// A constant of the layout that results or kernels need, as the weights file calls it.
-struct ExportedConstant {
-  std::string name;
-  const core::Buffer* buffer;
-};
-
 struct CSourceInput {
   const ExportedFunction& function;
   const std::string& name;
   const std::vector<std::string>& kernels;  // entry points, by item of the layout; "": a copy
   const std::vector<i64>& threads;          // by item: parts of a kernel
-  const std::vector<ExportedConstant>& constants;
+  const ExportLayout& layout;
   const std::string& cpu_features;  // as __builtin_cpu_supports knows them, separated by spaces
 };
 CSource write_c(const CSourceInput& input);

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <set>
 
 #include "base/os/host.h"
@@ -11,43 +10,14 @@
 #include "codegen/render/cpu_caps.h"
 #include "tensor/engine/kernel_cache.h"
 #include "tensor/engine/must.h"
-#include "tensor/engine/realize.h"
 #include "tensor/export/c_source.h"
-#include "tensor/io/safetensors.h"
+#include "tensor/export/files.h"
 
 namespace doorbell::detail {
 
 namespace {
 
 using engine::must;
-
-void check_identifier(const std::string& name, const char* what) {
-  static constexpr std::string_view kLetters =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
-  if (name.empty() || (name[0] >= '0' && name[0] <= '9') ||
-      name.find_first_not_of(kLetters) != std::string::npos)
-    throw fail(ErrorKind::Invalid, "{} '{}' of an export is no C identifier", what, name);
-}
-
-void check_names(const ExportedFunction& function, const ExportOptions& options) {
-  check_identifier(options.name, "name");
-  std::set<std::string> names{"self"};  // what the generated function calls its object
-  const auto take = [&](const std::string& name, const char* what) {
-    check_identifier(name, what);
-    if (!names.insert(name).second)
-      throw fail(ErrorKind::Invalid, "{} '{}' of an export is there twice", what, name);
-  };
-  for (const auto& value : function.arguments) take(value.name, "argument");
-  for (const auto& output : function.outputs) take(output.value.name, "result");
-  for (const std::string& name : function.variables) take(name, "variable");
-  if (options.arguments.size() > function.arguments.size() ||
-      options.results.size() > function.outputs.size()) {
-    throw fail(ErrorKind::Invalid,
-               "names for {} arguments and {} results of an export that has {} and {}",
-               options.arguments.size(), options.results.size(), function.arguments.size(),
-               function.outputs.size());
-  }
-}
 
 // The widest vectors that the code may use.
 std::string cpu_features() {
@@ -64,19 +34,19 @@ class Export {
       : function_(function),
         options_(options),
         base_(options.folder + "/" + options.name),
-        objects_(options.folder + "/." + options.name + ".objects") {}
+        objects_(options.folder + "/." + options.name + ".objects"),
+        layout_(function) {}
 
   void run() {
     check_names(function_, options_);
     must(files_.make_folders(options_.folder));
     must(files_.make_folders(objects_));
     compile_kernels();
-    collect_constants();
-    save_weights();
+    layout_.save_weights(base_ + ".safetensors");
     const CSource text =
-        write_c({function_, options_.name, entries_, threads_, constants_, cpu_features()});
-    write(base_ + ".h", text.header);
-    write(base_ + ".c", text.source);
+        write_c({function_, options_.name, entries_, threads_, layout_, cpu_features()});
+    write_text(base_ + ".h", text.header);
+    write_text(base_ + ".c", text.source);
     compile_c();
     archive();
   }
@@ -90,11 +60,6 @@ class Export {
   Export& operator=(const Export&) = delete;
 
  private:
-  void write(const std::string& path, std::string_view text) {
-    const auto* bytes = reinterpret_cast<const u8*>(text.data());
-    must(os::replace_file(files_, path, std::span(bytes, text.size()), os::host_random().next()));
-  }
-
   std::string add_object(const std::string& name) {
     made_.push_back(objects_ + "/" + name + ".o");
     return made_.back();
@@ -113,36 +78,9 @@ class Export {
       threads_.back() = compiled.binary.threads;
       if (!done.insert(compiled.binary.name).second) continue;
       const std::vector<u8>& image = compiled.binary.image;
-      write(add_object(compiled.binary.name),
-            {reinterpret_cast<const char*>(image.data()), image.size()});
+      write_text(add_object(compiled.binary.name),
+                 {reinterpret_cast<const char*>(image.data()), image.size()});
     }
-  }
-
-  void add_constant(const core::Buffer* buffer) {
-    const auto same = [&](const ExportedConstant& known) { return known.buffer == buffer; };
-    if (std::find_if(constants_.begin(), constants_.end(), same) != constants_.end()) return;
-    constants_.push_back({fmt::format("constant{}", constants_.size()), buffer});
-  }
-
-  void collect_constants() {
-    for (const auto& constant : function_.plan->constants()) add_constant(constant.get());
-    for (const auto& result : function_.plan->results)
-      if (result.constant && core::TensorGraph::realized(*result.constant))
-        add_constant(&engine::buffer_of(*result.constant));
-  }
-
-  void save_weights() {
-    nn::NamedTensors tensors;
-    for (usize i = 0; i < function_.states.size(); ++i)
-      tensors.emplace_back(function_.states[i].name, function_.state_values[i].detach());
-    for (const ExportedConstant& constant : constants_) {
-      std::vector<std::byte> bytes(static_cast<usize>(constant.buffer->bytes()));
-      must(constant.buffer->device().synchronize());
-      must(constant.buffer->copy_out(bytes.data(), constant.buffer->bytes()));
-      tensors.emplace_back(constant.name,
-                           Tensor::from_bytes(bytes, dtypes::u8, {constant.buffer->bytes()}));
-    }
-    io::save_safetensors(base_ + ".safetensors", tensors);
   }
 
   static void run(const std::vector<std::string>& command) {
@@ -177,10 +115,10 @@ class Export {
   const ExportedFunction& function_;
   const ExportOptions& options_;
   const std::string base_, objects_;
+  const ExportLayout layout_;
   os::Files& files_ = os::host_files();
   std::vector<std::string> entries_;
   std::vector<i64> threads_;
-  std::vector<ExportedConstant> constants_;
   std::vector<std::string> made_;  // objects, which the archive replaces
 };
 

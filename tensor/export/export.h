@@ -9,6 +9,9 @@
 // writes out/digits.h, out/libdigits.a, out/digits.safetensors, and out/digits.c, of which the
 // library was made. The code is this machine's: it needs the CPU that it was compiled for, which
 // digits_open() checks.
+//
+// Jit::export_wgsl writes out/digits.js, out/digits.html and out/digits.safetensors instead: a
+// module for browsers with WebGPU, a page that calls it, and the weights (docs/webgpu.md).
 #pragma once
 
 #include <string>
@@ -34,6 +37,9 @@ struct ExportedFunction;
 // Throws Error: a name that is no C identifier, a kernel for another device than the CPU, a file
 // that cannot be written, a C compiler that is missing.
 void export_c(const ExportedFunction& function, const ExportOptions& options);
+// The same, of kernels of any device; a kernel that WGSL cannot express (64-bit floats), and a copy
+// of parts of words.
+void export_wgsl(const ExportedFunction& function, const ExportOptions& options);
 // Leaves the reason in NAME.refused, for `doorbell export`.
 void export_refused(const ExportOptions& options, const std::string& reason);
 

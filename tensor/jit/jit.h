@@ -95,6 +95,12 @@ class Jit {
     std::lock_guard lock(state_->mutex);
     state_->export_c(options);
   }
+  // The same as a module in JavaScript with kernels in WGSL, for browsers, with a page and weights.
+  // The function may have run on any device.
+  void export_wgsl(const ExportOptions& options) const {
+    std::lock_guard lock(state_->mutex);
+    state_->export_wgsl(options);
+  }
 
  private:
   template <class T>

@@ -18,6 +18,9 @@ namespace doorbell::detail {
 
 namespace {
 
+// Before the folder of setting EXPORT.
+constexpr std::string_view kExportAsWgsl = "wgsl:";
+
 // An untracked tensor of its own with the value, so that no output is a handle of an argument or of
 // state, and none leads gradients out of the function.
 Tensor settled(const Tensor& tensor) {
@@ -181,23 +184,31 @@ usize JitState::launches() const {
   const JitProgram* program = last_program();
   return program == nullptr ? 0 : program->launches();
 }
-void JitState::export_c(const ExportOptions& options) const {
+ExportedFunction JitState::exported(const ExportOptions& options) const {
   const JitProgram* program = last_program();
   if (program == nullptr)
     throw fail(ErrorKind::Invalid,
                "export of a jitted function that is not captured yet: the second call does that");
-  detail::export_c(program->exported(options), options);
+  return program->exported(options);
+}
+void JitState::export_c(const ExportOptions& options) const {
+  detail::export_c(exported(options), options);
+}
+void JitState::export_wgsl(const ExportOptions& options) const {
+  detail::export_wgsl(exported(options), options);
 }
 // The program continues even if this fails; the folder then has the reason.
 void JitState::export_if_asked() const {
-  const std::string& folder = core::config().export_folder;
+  std::string folder = core::config().export_folder;
   if (folder.empty()) return;
+  const bool as_wgsl = folder.starts_with(kExportAsWgsl);
+  if (as_wgsl) folder.erase(0, kExportAsWgsl.size());
   static constinit std::atomic<int> count{0};
   const int number = count.fetch_add(1, std::memory_order_relaxed);
   const ExportOptions options{.folder = folder,
                               .name = name.empty() ? fmt::format("function{}", number) : name};
   try {
-    export_c(options);
+    as_wgsl ? export_wgsl(options) : export_c(options);
   } catch (const Error& error) {
     export_refused(options, error.message);
   }

@@ -48,6 +48,7 @@ class JitState {
   usize launches() const;
   i64 arena_bytes() const;
   void export_c(const ExportOptions& options) const;
+  void export_wgsl(const ExportOptions& options) const;
 
   // Where the process was asked to export what it captures (setting EXPORT).
   void export_if_asked() const;
@@ -61,6 +62,7 @@ class JitState {
  private:
   friend class JitCall;
   const JitProgram* last_program() const;
+  ExportedFunction exported(const ExportOptions& options) const;
   Error too_many(const JitParts& arguments, const void* signature) const;
 
   const usize max_graphs_;

@@ -214,3 +214,13 @@ def test_export_needs_a_capture(tmp_path):
     f = jit(lambda x: x + 1)
     with pytest.raises(ValueError, match="not captured yet"):
         f.export_c(str(tmp_path))
+    with pytest.raises(ValueError, match="not captured yet"):
+        f.export_wgsl(str(tmp_path))
+
+
+def test_export_wgsl_writes_a_module(tmp_path):
+    f = jit(lambda x: x * 2)
+    for _ in range(2):
+        f(Tensor([1.0, 2.0]))
+    f.export_wgsl(str(tmp_path), name="twice", arguments=["x"], results=["y"])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["twice.html", "twice.js", "twice.safetensors"]

@@ -1,5 +1,5 @@
-// `doorbell export -- COMMAND`: runs a program and writes the functions that it jits as C. The
-// program itself writes them (tensor/export, setting EXPORT).
+// `doorbell export -- COMMAND`: runs a program and writes the functions that it jits as C, or for
+// browsers. The program itself writes them (tensor/export, setting EXPORT).
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -22,6 +22,7 @@ namespace fs = std::filesystem;
 
 struct Options {
   std::string folder = "export";
+  bool wgsl = false;
   std::vector<std::string> command;
 };
 
@@ -37,15 +38,18 @@ std::set<std::string> names_with(const fs::path& folder, const char* ending) {
 int run(const Options& options) {
   const fs::path folder = fs::absolute(options.folder);
   // Files of an earlier run would look like this run's.
-  for (const char* ending : {".h", ".refused"})
+  const char* const ending_of_made = options.wgsl ? ".js" : ".h";
+  for (const char* ending : {ending_of_made, ".refused"})
     for (const std::string& name : names_with(folder, ending)) fs::remove(folder / (name + ending));
-  setenv("EXPORT", folder.c_str(), 1);
+  setenv("EXPORT", ((options.wgsl ? "wgsl:" : "") + folder.string()).c_str(), 1);
   std::fflush(stdout);
   const int status = or_throw(os::run_attached(options.command));
-  const std::set<std::string> made = names_with(folder, ".h"),
+  const std::set<std::string> made = names_with(folder, ending_of_made),
                               refused = names_with(folder, ".refused");
   for (const std::string& name : made)
-    fmt::print("exported {0}: {1}/{0}.h, lib{0}.a, {0}.safetensors\n", name, folder.string());
+    fmt::print(fmt::runtime(options.wgsl ? "exported {0}: {1}/{0}.html, {0}.js, {0}.safetensors\n"
+                                         : "exported {0}: {1}/{0}.h, lib{0}.a, {0}.safetensors\n"),
+               name, folder.string());
   for (const std::string& name : refused) {
     Result<std::string> reason =
         os::read_text(os::host_files(), (folder / (name + ".refused")).string());
@@ -62,11 +66,14 @@ int run(const Options& options) {
 }  // namespace
 
 void add_export(CLI::App* app, int* status) {
-  CLI::App* command = app->add_subcommand(
-      "export", "Run a program; write the functions that it jits as C header, library and weights");
+  CLI::App* command = app->add_subcommand("export",
+                                          "Run a program; write the functions that it jits as C "
+                                          "header, library and weights, or as page, "
+                                          "JavaScript module and weights");
   auto options = std::make_shared<Options>();  // owned by the parser and the callback
   command->add_option("--folder", options->folder, "Where to; made where there is none")
       ->capture_default_str();
+  command->add_flag("--wgsl", options->wgsl, "For browsers with WebGPU, instead of C");
   command->add_option("command", options->command, "The program and its arguments, after --")
       ->required();
   command->callback([options, status] { *status = run(*options); });
