@@ -1,31 +1,23 @@
 // Convolution over any number of spatial axes: windows (detail::pool), one multiplication and one
-// sum over (channels, kernel).
+// sum over (channels, kernel). The transposed one, which gradients of inputs are, is in
+// transposed_convolution.cc.
 #include <algorithm>
 
 #include "tensor/api/axes.h"
+#include "tensor/api/convolution.h"
 #include "tensor/api/gradient.h"
 #include "tensor/api/windows.h"
 
 namespace doorbell {
 
-namespace {
+namespace detail {
 
-using detail::Amounts;
-
-std::string misfit(const Tensor& x, const Tensor& weight, i64 groups) {
+std::string convolution_misfit(const Tensor& x, const Tensor& weight, i64 groups) {
   return fmt::format("input of shape {} does not match weights of shape {} in {} groups",
                      x.shape().str(), weight.shape().str(), groups);
 }
 
-void check_convolution(const Tensor& x, const Tensor& weight, i64 groups) {
-  const bool ranks = x.ndim() >= 3 && weight.ndim() == x.ndim();
-  if (!ranks || groups < 1 || !(weight.size(1) * groups == x.size(1)) ||
-      weight.size(0).value() % groups != 0) {
-    throw fail(ErrorKind::Invalid, "{}", misfit(x, weight, groups));
-  }
-}
-
-Tensor add_bias(const Tensor& x, const Tensor& bias) {
+Tensor add_channel_bias(const Tensor& x, const Tensor& bias) {
   if (bias.ndim() != 1 || !(bias.size(0) == x.size(1))) {
     throw fail(ErrorKind::Invalid, "bias of shape {} for an output of shape {}", bias.shape().str(),
                x.shape().str());
@@ -33,6 +25,20 @@ Tensor add_bias(const Tensor& x, const Tensor& bias) {
   Shape channel(static_cast<usize>(x.ndim()), 1);
   channel[1] = x.size(1);
   return x + bias.reshape(channel);
+}
+
+}  // namespace detail
+
+namespace {
+
+using detail::Amounts;
+
+void check_convolution(const Tensor& x, const Tensor& weight, i64 groups) {
+  const bool ranks = x.ndim() >= 3 && weight.ndim() == x.ndim();
+  if (!ranks || groups < 1 || !(weight.size(1) * groups == x.size(1)) ||
+      weight.size(0).value() % groups != 0) {
+    throw fail(ErrorKind::Invalid, "{}", detail::convolution_misfit(x, weight, groups));
+  }
 }
 
 // The numbers of a convolution of one input shape.
@@ -206,7 +212,7 @@ Tensor Tensor::conv2d(const Tensor& weight, const Conv2dOptions& options) const 
 Tensor Tensor::conv2d(const Tensor& weight, const Tensor& bias,
                       const Conv2dOptions& options) const {
   const Tensor result = conv2d(weight, options);
-  return bias.defined() ? add_bias(result, bias) : result;
+  return bias.defined() ? detail::add_channel_bias(result, bias) : result;
 }
 
 Tensor Tensor::conv1d(const Tensor& weight, const Conv2dOptions& options) const {
@@ -216,57 +222,9 @@ Tensor Tensor::conv1d(const Tensor& weight, const Conv2dOptions& options) const 
 Tensor Tensor::conv1d(const Tensor& weight, const Tensor& bias,
                       const Conv2dOptions& options) const {
   if (ndim() != 3 || weight.ndim() != 3) {
-    throw fail(ErrorKind::Invalid, "{}", misfit(*this, weight, options.groups));
+    throw fail(ErrorKind::Invalid, "{}", detail::convolution_misfit(*this, weight, options.groups));
   }
   return conv2d(weight, bias, options);
-}
-
-// The convolution whose gradient this is: stride spreads the input, the kernel is flipped.
-Tensor Tensor::conv_transpose2d(const Tensor& weight, const ConvTranspose2dOptions& options) const {
-  const i64 groups = options.groups;
-  if (weight.ndim() != ndim() || ndim() < 3 || groups < 1 || !(weight.size(0) == size(1)) ||
-      weight.size(0).value() % groups != 0) {
-    throw fail(ErrorKind::Invalid, "{}", misfit(*this, weight, groups));
-  }
-  const usize spatial = static_cast<usize>(ndim()) - 2;
-  const auto stride = detail::per_axis(options.stride, spatial, "stride");
-  const auto dilation = detail::per_axis(options.dilation, spatial, "dilation");
-  const Amounts padding = detail::both_sides(options.padding, spatial);
-  const auto extra = detail::per_axis(options.output_padding, spatial, "output padding");
-  Tensor x = *this;
-  std::vector<i64> flipped;
-  for (usize i = 0; i < spatial; ++i) {
-    const i64 axis = static_cast<i64>(i) + 2;
-    if (extra[i] >= std::max(stride[i], dilation[i])) {
-      throw fail(
-          ErrorKind::Invalid,
-          "output padding of {} with stride {} and dilation {}, expected less than one of both",
-          extra[i], stride[i], dilation[i]);
-    }
-    flipped.push_back(axis + 1);
-    if (stride[i] == 1) continue;
-    Amounts gap(static_cast<usize>(x.ndim()) + 1, {0, 0});
-    gap[i + 3].second = stride[i] - 1;
-    x = x.unsqueeze(axis + 1).pad(gap).flatten(axis, axis + 1);
-    Amounts end(static_cast<usize>(x.ndim()), {0, 0});
-    end[i + 2].second = 1 - stride[i];
-    x = x.pad(end);
-  }
-  // (in, out / groups, ...) to (out, in / groups, ...).
-  const Tensor kernel =
-      weight.unflatten(0, {groups, -1}).transpose(1, 2).flip(flipped).flatten(0, 1);
-  Amounts around(2, {0, 0});
-  for (usize i = 0; i < spatial; ++i) {
-    const i64 reach = (kernel.size(static_cast<i64>(i) + 2).value() - 1) * dilation[i];
-    around.emplace_back(reach - padding[i].first, reach - padding[i].second + extra[i]);
-  }
-  return x.pad(around).conv2d(kernel, {.dilation = dilation, .groups = groups});
-}
-
-Tensor Tensor::conv_transpose2d(const Tensor& weight, const Tensor& bias,
-                                const ConvTranspose2dOptions& options) const {
-  const Tensor result = conv_transpose2d(weight, options);
-  return bias.defined() ? add_bias(result, bias) : result;
 }
 
 }  // namespace doorbell

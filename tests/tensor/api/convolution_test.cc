@@ -99,34 +99,112 @@ TEST(ConvolutionErrors, NameBothShapes) {
             "bias of shape (3) for an output of shape (1, 2, 2, 2)");
 }
 
-TEST(ConvolutionTranspose, ScattersTheInput) {
-  const Array x = Array::noise({1, 4, 3, 4}, 1), w = Array::noise({4, 3, 3, 2}, 2);
-  const i64 stride[2] = {2, 3}, padding[2] = {1, 0}, extra[2] = {1, 2}, dilation[2] = {2, 1};
+struct TransposedCase {
+  std::vector<i64> x, w;
+  i64 stride[2] = {1, 1}, padding[2] = {0, 0}, extra[2] = {0, 0}, dilation[2] = {1, 1};
+  i64 groups = 1;
+
+  ConvTranspose2dOptions options() const {
+    return {.stride = {stride[0], stride[1]},
+            .padding = {padding[0], padding[1]},
+            .output_padding = {extra[0], extra[1]},
+            .groups = groups,
+            .dilation = {dilation[0], dilation[1]}};
+  }
+};
+
+Array transposed(const Array& x, const Array& w, const TransposedCase& c) {
   i64 out[2];
   for (int i = 0; i < 2; ++i) {
-    out[i] = (x.shape[2 + i] - 1) * stride[i] - 2 * padding[i] +
-             dilation[i] * (w.shape[2 + i] - 1) + extra[i] + 1;
+    out[i] = (x.shape[2 + i] - 1) * c.stride[i] - 2 * c.padding[i] +
+             c.dilation[i] * (w.shape[2 + i] - 1) + c.extra[i] + 1;
   }
-  Array expected = Array::make({1, 6, out[0], out[1]}, [](auto&) { return 0; });
-  for (i64 in = 0; in < 4; ++in)
-    for (i64 o = 0; o < 3; ++o)
-      for (i64 a = 0; a < 3; ++a)
-        for (i64 b = 0; b < 4; ++b)
-          for (i64 i = 0; i < 3; ++i)
-            for (i64 j = 0; j < 2; ++j) {
-              const i64 row = a * stride[0] + i * dilation[0] - padding[0];
-              const i64 column = b * stride[1] + j * dilation[1] - padding[1];
-              if (row < 0 || row >= out[0] || column < 0 || column >= out[1]) continue;
-              const i64 channel = in / 2 * 3 + o;
-              expected.values[static_cast<usize>((channel * out[0] + row) * out[1] + column)] +=
-                  x.at({0, in, a, b}) * w.at({in, o, i, j});
-            }
-  expect_close(x.tensor().conv_transpose2d(w.tensor(), {.stride = {2, 3},
-                                                        .padding = {1, 0},
-                                                        .output_padding = {1, 2},
-                                                        .groups = 2,
-                                                        .dilation = {2, 1}}),
-               expected, 1e-5, 1e-5);
+  const i64 in_group = x.shape[1] / c.groups, of_group = w.shape[1];
+  return Array::make({x.shape[0], of_group * c.groups, out[0], out[1]}, [=, &x, &w](auto& at) {
+    double sum = 0;
+    for (i64 n = 0; n < in_group; ++n) {
+      const i64 channel = at[1] / of_group * in_group + n;
+      for (i64 i = 0; i < w.shape[2]; ++i) {
+        for (i64 j = 0; j < w.shape[3]; ++j) {
+          const i64 row = at[2] + c.padding[0] - i * c.dilation[0];
+          const i64 column = at[3] + c.padding[1] - j * c.dilation[1];
+          if (row % c.stride[0] != 0 || column % c.stride[1] != 0) continue;
+          sum += padded_at(x, {at[0], channel, row / c.stride[0], column / c.stride[1]}) *
+                 w.at({channel, at[1] % of_group, i, j});
+        }
+      }
+    }
+    return sum;
+  });
+}
+
+class TransposedConvolution : public testing::TestWithParam<TransposedCase> {};
+
+TEST_P(TransposedConvolution, MatchesLoops) {
+  const TransposedCase& c = GetParam();
+  const Array x = Array::noise(c.x, 1), w = Array::noise(c.w, 2);
+  expect_close(x.tensor().conv_transpose2d(w.tensor(), c.options()), transposed(x, w, c), 1e-5,
+               1e-5);
+}
+
+// The result is linear in the input, and a convolution with the same weights is its transpose.
+TEST_P(TransposedConvolution, HasTheConvolutionAsGradient) {
+  const TransposedCase& c = GetParam();
+  const Array w = Array::noise(c.w, 2);
+  const Tensor x = Array::noise(c.x, 1).tensor();
+  const Tensor result = x.conv_transpose2d(w.tensor(), c.options());
+  const Array upstream = Array::noise(result.shape().values(), 3);
+  const Tensor gradient = result.gradient({x}, upstream.tensor())[0];
+  ConvolutionCase same{.x = upstream.shape, .w = c.w, .groups = c.groups};
+  for (int i = 0; i < 2; ++i) {
+    same.stride[i] = c.stride[i], same.padding[i] = c.padding[i], same.dilation[i] = c.dilation[i];
+  }
+  expect_close(gradient, convolve(upstream, w, same), 1e-5, 1e-5);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Phases, TransposedConvolution,
+    testing::Values(
+        TransposedCase{.x = {1, 2, 3, 4}, .w = {2, 3, 3, 2}},
+        TransposedCase{.x = {2, 2, 3, 4}, .w = {2, 3, 3, 3}, .stride = {2, 2}, .padding = {1, 1}},
+        TransposedCase{.x = {1, 2, 4, 3},
+                       .w = {2, 3, 3, 3},
+                       .stride = {2, 2},
+                       .padding = {1, 1},
+                       .extra = {1, 1}},
+        // Phases without taps.
+        TransposedCase{.x = {1, 2, 3, 4}, .w = {2, 3, 1, 1}, .stride = {2, 2}, .extra = {1, 1}},
+        // As many taps in each phase: of one kernel.
+        TransposedCase{.x = {1, 4, 3, 2}, .w = {4, 2, 2, 2}, .stride = {2, 2}, .groups = 2},
+        TransposedCase{.x = {1, 2, 3, 4}, .w = {2, 3, 4, 4}, .stride = {2, 2}, .padding = {1, 3}},
+        TransposedCase{.x = {1, 1, 2, 2},
+                       .w = {1, 2, 5, 6},
+                       .stride = {5, 6},
+                       .padding = {2, 0},
+                       .extra = {3, 1}},
+        // Taps that meet the same phase, or each phase out of order.
+        TransposedCase{.x = {1, 4, 3, 4},
+                       .w = {4, 3, 3, 2},
+                       .stride = {2, 3},
+                       .padding = {1, 0},
+                       .extra = {1, 2},
+                       .dilation = {2, 1},
+                       .groups = 2},
+        TransposedCase{.x = {1, 2, 3, 3},
+                       .w = {2, 1, 4, 3},
+                       .stride = {4, 3},
+                       .padding = {3, 1},
+                       .dilation = {6, 2}},
+        TransposedCase{.x = {1, 1, 3, 2},
+                       .w = {1, 1, 3, 2},
+                       .stride = {5, 4},
+                       .padding = {2, 0},
+                       .dilation = {3, 5}}));
+
+TEST(TransposedConvolutionErrors, NameTheNumbers) {
+  const Tensor x = Tensor::ones({1, 1, 3, 3});
+  EXPECT_EQ(message_of([&] { x.conv_transpose2d(Tensor::ones({1, 1, 2, 2}), {.stride = {1, 0}}); }),
+            "kernel size 2, stride 0 and dilation 1, expected 1 or more");
 }
 
 const Array kImage = Array::noise({2, 2, 7, 8}, 5);
