@@ -12,9 +12,11 @@ using core::UOp;
 
 namespace {
 
-bool has_tensor_core(core::DType t, const Caps& caps) {
+bool is_multiplied_wide(core::DType t, const Caps& caps) {
+  if (!t.is_float()) return false;
+  if (!caps.has(t)) return t.bytes() < 4;  // f64 is not narrow
   for (usize i = 0; i < kTensorCoreCount; ++i) {
-    if (caps.tensor_cores[i] && tensor_cores()[i].operand == t.scalar) return t.is_float();
+    if (caps.tensor_cores[i] && tensor_cores()[i].operand == t.scalar) return true;
   }
   return false;
 }
@@ -22,14 +24,13 @@ bool has_tensor_core(core::DType t, const Caps& caps) {
 }  // namespace
 
 UOp widen_products(core::Rewriter& rewriter, UOp sink, const Caps& caps) {
-  if (caps.tensor_cores.none()) return sink;
   absl::InlinedVector<std::pair<UOp, UOp>, 2> replacements;
   for (UOp u : core::topological_order(rewriter.arena(), {&sink, 1})) {
     const bool sums = u.is(Op::Reduce) && u.reduce_op() == Op::Add &&
                       u.dtype() == core::dtypes::f32 && u.src(0).is(Op::Cast);
     if (!sums) continue;
     UOp product = u.src(0).src(0);
-    if (!product.is(Op::Mul) || !has_tensor_core(product.dtype(), caps)) continue;
+    if (!product.is(Op::Mul) || !is_multiplied_wide(product.dtype(), caps)) continue;
     UOp x = rewriter.make(Op::Cast, u.dtype(), {product.src(0)});
     UOp y = rewriter.make(Op::Cast, u.dtype(), {product.src(1)});
     replacements.push_back({u.src(0), rewriter.make(Op::Mul, u.dtype(), {x, y})});

@@ -56,6 +56,15 @@ TEST(LinearAlgebra, DtypesAndRefusals) {
   expect_values(Tensor::ones({2, 0}).matmul(Tensor::ones({0, 1})), {0, 0});
 }
 
+// (1 + 2^-7)^2 is 1 + 2^-6 + 2^-14, of which bf16 holds 1 + 2^-6.
+TEST(LinearAlgebra, ProductsOfNarrowFloatsAreNotRounded) {
+  const float x = 1 + 0x1p-7f;
+  const Tensor a = Tensor::from_data(std::vector<float>{x, 1}, {1, 2}).cast(dtypes::bf16);
+  const Tensor b =
+      Tensor::from_data(std::vector<float>{x, -(1 + 0x1p-6f)}, {2, 1}).cast(dtypes::bf16);
+  EXPECT_EQ(a.matmul(b).item<float>(), 0x1p-14f);
+}
+
 TEST(LinearAlgebra, LinearAddsABias) {
   const Tensor x = Tensor::of({{1.0, 2.0}});
   expect_values(x.linear(Tensor::of({{1.0, 0.0}, {0.0, 10.0}}), Tensor::of({0.5, -1.0})),
