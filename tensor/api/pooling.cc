@@ -4,6 +4,7 @@
 #include "tensor/api/axes.h"
 #include "tensor/api/gradient.h"
 #include "tensor/api/node.h"
+#include "tensor/api/phases.h"
 #include "tensor/api/promotion.h"
 #include "tensor/api/windows.h"
 
@@ -13,11 +14,28 @@ using detail::Amounts;
 
 namespace {
 
+constexpr i64 kMostTaps = 25, kMostPhases = 9;
+
+i64 count_of(const std::vector<i64>& sizes) {
+  i64 count = 1;
+  for (i64 size : sizes) count *= size;
+  return count;
+}
+
 struct PoolPlan {
   std::vector<i64> kernel, stride, dilation;
   Amounts around;  // padding asked for
   Amounts beyond;  // further, for windows that end outside (ceil mode)
   std::vector<i64> axes;
+
+  bool has_strides() const { return count_of(stride) > 1; }
+  // And in few ways: taps and phases are counted out.
+  bool is_overlapping() const {
+    bool overlaps = false;
+    for (usize i = 0; i < kernel.size(); ++i)
+      overlaps |= dilation[i] * (kernel[i] - 1) >= stride[i];
+    return overlaps && count_of(kernel) <= kMostTaps && count_of(stride) <= kMostPhases;
+  }
 };
 
 PoolPlan plan_pool(const Tensor& x, const std::vector<i64>& kernel, const PoolOptions& options) {
@@ -92,12 +110,82 @@ Places places_of(const PoolPlan& plan, const Shape& shape) {
   return places;
 }
 
+// The same of the taps of windows of x.
+Places taps_of(const PoolPlan& plan, const Shape& shape) {
+  const Shape taps(plan.kernel.begin(), plan.kernel.end());
+  Places places{count_of(plan.kernel), Tensor::arange(count_of(plan.kernel), 0, -1)};
+  places.windows = places.windows.reshape(taps);
+  const Amounts both = whole_padding(plan);
+  const usize spatial = plan.kernel.size();
+  const Amounts inner(both.end() - static_cast<i64>(spatial), both.end());
+  Shape windows;
+  while (windows.size() < spatial)
+    windows.push_back(shape[shape.size() - spatial + windows.size()]);
+  const Tensor inside =
+      windows_of(plan, Tensor::ones(windows, {.dtype = dtypes::bool_}).pad(inner));
+  places.windows = doorbell::where(inside, places.windows, 0);
+  return places;
+}
+
 // By element, largest at the one that PyTorch takes for the maximum: the first of the largest has
 // its place, the last NaN more than any place.
 Tensor ranks_of(const Tensor& windows, const Tensor& largest, const Places& places) {
   const Tensor ranks = doorbell::where(windows == largest, places.windows, 0);
   if (!windows.dtype().is_float()) return ranks;
   return doorbell::where(windows.isnan(), 2 * places.count + 1 - places.windows, ranks);
+}
+
+// The number of each window's tap that PyTorch takes for the maximum.
+Tensor chosen_taps(const PoolPlan& plan, const Tensor& x) {
+  const Tensor windows = max_windows(plan, x);
+  const Tensor ranks =
+      ranks_of(windows, windows.max(plan.axes, {.keepdim = true}), taps_of(plan, x.shape()));
+  const Tensor rank = ranks.max(plan.axes);
+  const i64 taps = count_of(plan.kernel);
+  return doorbell::where(rank > taps, rank - (taps + 1), taps - rank);
+}
+
+// Of each element: what the windows pass on that chose it.
+Tensor gradient_of_max(const PoolPlan& plan, const Tensor& x, const Tensor& gradient) {
+  const usize spatial = plan.kernel.size(), first = static_cast<usize>(x.ndim()) - spatial;
+  const Tensor chosen = chosen_taps(plan, x).contiguous();
+  std::vector<i64> places;
+  Amounts end(first, {0, 0});
+  for (usize i = 0; i < spatial; ++i) {
+    const i64 size = x.size(static_cast<i64>(first + i)).value();
+    places.push_back((size + plan.stride[i] - 1) / plan.stride[i]);
+    end.emplace_back(0, size - places[i] * plan.stride[i]);
+  }
+  std::vector<Tensor> phases;
+  for (i64 number = 0; number < count_of(plan.stride); ++number) {
+    const std::vector<i64> numbers = detail::numbers_of_phase(number, plan.stride);
+    std::vector<detail::Phase> axes;
+    std::vector<i64> taps;
+    for (usize i = 0; i < spatial; ++i) {
+      axes.push_back(detail::phase_of(
+          {plan.kernel[i], plan.stride[i], plan.dilation[i], plan.around[first + i].first},
+          numbers[i]));
+      taps.push_back(axes[i].taps);
+    }
+    Tensor phase;
+    for (i64 tap = 0; tap < count_of(taps); ++tap) {
+      const std::vector<i64> at = detail::numbers_of_phase(tap, taps);
+      i64 of_window = 0;
+      Amounts around(first, {0, 0});
+      for (usize i = 0; i < spatial; ++i) {
+        const detail::Phase& axis = axes[i];
+        of_window = of_window * plan.kernel[i] + axis.first + axis.step * at[i];
+        // Window q + shift - dilation * n for place q.
+        const i64 before = axis.dilation * at[i] - axis.shift;
+        const i64 windows = gradient.size(static_cast<i64>(first + i)).value();
+        around.emplace_back(before, places[i] - windows - before);
+      }
+      const Tensor passed = doorbell::where(chosen == of_window, gradient, 0).pad(around);
+      phase = phase.defined() ? phase + passed : passed;
+    }
+    phases.push_back(phase.defined() && plan.has_strides() ? phase.contiguous() : phase);
+  }
+  return detail::interleave(phases, plan.stride).pad(end);
 }
 
 }  // namespace
@@ -107,6 +195,12 @@ Tensor Tensor::max_pool2d(const std::vector<i64>& kernel, const PoolOptions& opt
   const PoolPlan plan = plan_pool(*this, kernel, options);
   const Tensor windows = max_windows(plan, *this), value = windows.max(plan.axes);
   if (!dtype().is_float()) return value;
+  if (plan.is_overlapping()) {
+    return detail::with_derivative(
+        value, {*this}, [plan](const Tensor& gradient, const std::vector<Tensor>& inputs, usize) {
+          return gradient_of_max(plan, inputs[0], gradient);
+        });
+  }
   return detail::with_derivative(
       value, {windows},
       [plan, whole = shape()](const Tensor& gradient, const std::vector<Tensor>& inputs, usize) {

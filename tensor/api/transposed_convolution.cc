@@ -10,6 +10,7 @@
 #include "core/rules/interval.h"
 #include "tensor/api/axes.h"
 #include "tensor/api/convolution.h"
+#include "tensor/api/phases.h"
 #include "tensor/api/windows.h"
 
 namespace doorbell {
@@ -21,33 +22,12 @@ using detail::Amounts;
 constexpr i64 kMostPhases = 16;        // that are convolutions of their own
 constexpr f64 kWorthOneKernel = 1.25;  // taps computed, as a multiple of those there are
 
-// The numbers of a spatial axis. Output o is the sum of x[h] * w[t] for h * stride + t * dilation
-// == o + before.
-struct SpatialAxis {
-  i64 kernel, stride, dilation, before, after, extra;
+// The numbers of a spatial axis: taps add to the output.
+struct SpatialAxis : detail::TapAxis {
+  i64 after, extra;
 
-  i64 reach() const { return dilation * (kernel - 1) + 1; }
-  i64 step() const { return stride / std::gcd(stride, dilation); }       // of taps of one phase
   i64 taps_of_phase() const { return (reach() + stride - 1) / stride; }  // without dilation
 };
-
-// Outputs phase, phase + stride, ...: y[q] = sum over u of x[q + shift - dilation * u] *
-// w[first + step * u].
-struct Phase {
-  i64 first = 0, taps = 0, dilation = 1, shift = 0;
-};
-
-Phase phase_of(const SpatialAxis& axis, i64 number) {
-  Phase phase{.dilation = axis.dilation * axis.step() / axis.stride};
-  for (i64 t = 0; t < std::min(axis.step(), axis.kernel); ++t) {
-    const i64 distance = number + axis.before - axis.dilation * t;
-    if (distance % axis.stride != 0) continue;
-    phase.first = t, phase.shift = distance / axis.stride;
-    phase.taps = (axis.kernel - t + axis.step() - 1) / axis.step();
-    break;
-  }
-  return phase;
-}
 
 class TransposedConvolution {
  public:
@@ -62,7 +42,6 @@ class TransposedConvolution {
   bool is_one_kernel() const;
   Tensor convolve(const Tensor& x, const Tensor& weight, const std::vector<i64>& dilation) const;
   Tensor phase(const std::vector<i64>& numbers, const std::vector<i64>& outputs) const;
-  Tensor interleave(const Tensor& part) const;
   Tensor phase_by_phase() const;
   Tensor all_at_once() const;
 
@@ -104,32 +83,17 @@ Tensor TransposedConvolution::phase(const std::vector<i64>& numbers,
   std::vector<Index> taps(2, Slice());
   std::vector<i64> dilation;
   for (usize i = 0; i < spatial(); ++i) {
-    const Phase one = phase_of(axes_[i], numbers[i]);
+    const detail::Phase one = detail::phase_of(axes_[i], numbers[i]);
     if (one.taps == 0) return Tensor();
-    const i64 reach = one.dilation * (one.taps - 1), before = reach - one.shift;
-    const i64 size = x_.size(static_cast<i64>(i) + 2).value();
-    around.emplace_back(before, outputs[i] + reach - size - before);
-    taps.emplace_back(Slice(one.first, None, axes_[i].step()));
+    around.push_back(one.around(x_.size(static_cast<i64>(i) + 2).value(), outputs[i]));
+    taps.emplace_back(Slice(one.first, None, one.step));
     dilation.push_back(one.dilation);
   }
   return convolve(x_.pad(around), weight_.at(taps), dilation);
 }
 
-// (batch, channels, phases, places) with the phases of all axes to (batch, channels, ...).
-Tensor TransposedConvolution::interleave(const Tensor& part) const {
-  std::vector<i64> order{0, 1};
-  for (usize i = 0; i < spatial(); ++i) {
-    order.push_back(static_cast<i64>(2 + spatial() + i));
-    order.push_back(static_cast<i64>(2 + i));
-  }
-  Tensor made = part.permute(order);
-  for (usize i = 0; i < spatial(); ++i)
-    made = made.flatten(static_cast<i64>(i) + 2, static_cast<i64>(i) + 3);
-  return made;
-}
-
 Tensor TransposedConvolution::phase_by_phase() const {
-  std::vector<i64> sizes, outputs;
+  std::vector<i64> sizes, outputs, strides;
   Amounts end(2, {0, 0});
   for (usize i = 0; i < spatial(); ++i) {
     const SpatialAxis& a = axes_[i];
@@ -137,24 +101,12 @@ Tensor TransposedConvolution::phase_by_phase() const {
     sizes.push_back((in - 1) * a.stride + a.reach() - a.before - a.after + a.extra);
     outputs.push_back((sizes[i] + a.stride - 1) / a.stride);
     end.emplace_back(0, sizes[i] - outputs[i] * a.stride);
+    strides.push_back(a.stride);
   }
-  Tensor all;
-  for (i64 number = 0; number < phases(); ++number) {
-    std::vector<i64> numbers(spatial());
-    i64 rest = number;
-    for (usize i = spatial(); i-- > 0; rest /= axes_[i].stride) numbers[i] = rest % axes_[i].stride;
-    Tensor part = phase(numbers, outputs);
-    if (!part.defined()) continue;
-    Amounts among(2, {0, 0});
-    for (usize i = 0; i < spatial(); ++i) {
-      part = part.unsqueeze(2);
-      among.emplace_back(numbers[i], axes_[i].stride - 1 - numbers[i]);
-    }
-    among.resize(static_cast<usize>(part.ndim()), {0, 0});
-    part = part.pad(among);
-    all = all.defined() ? all + part : part;
-  }
-  return interleave(all).pad(end);
+  std::vector<Tensor> parts;
+  for (i64 number = 0; number < phases(); ++number)
+    parts.push_back(phase(detail::numbers_of_phase(number, strides), outputs));
+  return detail::interleave(parts, strides).pad(end);
 }
 
 // Place o + before of the output is phase (o + before) % stride, a channel, at q = (o + before) /
@@ -189,7 +141,7 @@ Tensor TransposedConvolution::all_at_once() const {
   std::vector<i64> channels{-1};
   channels.insert(channels.end(), strides.begin(), strides.end());
   const Tensor made = convolve(x_.pad(around), weight, std::vector<i64>(spatial(), 1));
-  return interleave(made.unflatten(1, channels)).pad(window);
+  return detail::join_phases(made.unflatten(1, channels), spatial()).pad(window);
 }
 
 Tensor TransposedConvolution::run() const {
@@ -223,7 +175,8 @@ Tensor Tensor::conv_transpose2d(const Tensor& weight, const ConvTranspose2dOptio
                  "kernel size {}, stride {} and dilation {}, expected 1 or more", kernel, stride[i],
                  dilation[i]);
     }
-    axes.push_back({kernel, stride[i], dilation[i], padding[i].first, padding[i].second, extra[i]});
+    axes.push_back(
+        {{kernel, stride[i], dilation[i], padding[i].first}, padding[i].second, extra[i]});
   }
   return TransposedConvolution(*this, weight, groups, std::move(axes)).run();
 }

@@ -74,6 +74,13 @@ def test_pooling():
         _, indices = Tensor(x).max_pool2d(**options, return_indices=True)
         batch.add(indices, F.max_pool2d(torch.tensor(x), **options, return_indices=True)[1].numpy(),
                   f"indices {options}")
+    # Of equals the first is chosen, of NaN the last, and never padding.
+    equals = rng.integers(0, 3, (2, 2, 9, 8)).astype(np.float32)
+    equals[0, 0, :5], equals[1, 1, 3:6, 2:5] = -np.inf, np.nan
+    for options in ({"kernel_size": 3, "stride": 2, "padding": 1}, {"kernel_size": (2, 3), "stride": (1, 2)},
+                    {"kernel_size": 3, "stride": 2, "dilation": 2, "padding": 1, "ceil_mode": True}):
+        check_with_gradients(batch, lambda x: x.max_pool2d(**options), lambda x: F.max_pool2d(x, **options),
+                             [equals], f"max_pool2d of equals {options}")
     pooled = Tensor(x).max_pool2d(2, return_indices=True)
     expected = F.max_pool2d(torch.tensor(x), 2, return_indices=True)
     batch.add(pooled.values.max_unpool2d(pooled.indices), F.max_unpool2d(*expected, 2).numpy(), "max_unpool2d")
