@@ -40,6 +40,9 @@ namespace {
 
 constexpr i64 kLongEnough = 16;
 
+// By an instruction of vectors. Of 64 bits few CPUs have one, and narrower sums are rare.
+bool is_multiplied(core::DType t) { return t.is_float() || (t.is_int() && t.bits() == 32); }
+
 bool all_sizes_constant(const KernelInfo& info) {
   for (const RangeInfo& r : info.ranges) {
     if (r.range && r.size == 0) return false;
@@ -88,7 +91,7 @@ JoinedAxis axis_of(const KernelInfo& info, u64 mask, const Access* result) {
 std::vector<Contraction> find_contractions(const KernelInfo& info) {
   if (info.reduces.size() != 1 || !all_sizes_constant(info)) return {};
   const ReduceInfo& r = info.reduces[0];
-  if (r.reduce.reduce_op() != Op::Add || !r.reduce.dtype().is_float()) return {};
+  if (r.reduce.reduce_op() != Op::Add || !is_multiplied(r.reduce.dtype())) return {};
   const Access* operands[2];
   int n = 0;
   bool is_plain = std::popcount(r.closed) == 1;
