@@ -29,12 +29,13 @@ constexpr f64 kScattered = 2;           // an element of the result that is stor
 constexpr f64 kAccumulated = 6;         // a register of sums added to those of earlier blocks
 constexpr f64 kPart = 500;              // a part of the work, whoever runs it
 constexpr f64 kWake = 10e3;             // other threads
-constexpr i64 kMostSums = 512 << 10;    // bytes of a block: they lie on the stack of any thread
+constexpr i64 kMostSums = 768 << 10;    // bytes of a block: they lie on the stack of any thread
 constexpr i64 kMostPacked = 448 << 10;  // and so do these
 constexpr i64 kFewRows = 8;             // fewer are not worth packing for
 constexpr i64 kMostRowsOfStreams = 128;
 constexpr i64 kMostRowsOfDots = 32, kFewRowsOfDots = 12;
 constexpr i64 kMostStreams = 8;     // rows of B at a time
+constexpr i64 kOfTwoPorts = 8;      // multiply-adds in progress, of four cycles each
 constexpr i64 kMoreBlocks = 8;      // than are needed, to try along an axis
 constexpr f64 kWorthTrying = 1.06;  // register tiles: cycles as a multiple of the best's
 
@@ -108,8 +109,11 @@ Blocking::Blocking(const KernelInfo& info, const Caps& caps, const Contraction& 
 }
 
 f64 Blocking::cycles_of_step(const RegisterTile& t) const {
-  const i64 vectors = divide_up(t.lanes, width_);
-  const f64 issued = static_cast<f64>(std::max(t.rows * vectors, t.rows + vectors));
+  const i64 vectors = divide_up(t.lanes, width_), loads = t.rows + vectors;
+  // Cores load two vectors a cycle, and multiply two or one.
+  const bool multiplies_one = caps_.core.fma_in_flight < kOfTwoPorts;
+  const f64 issued =
+      static_cast<f64>(std::max(t.rows * vectors, multiplies_one ? loads / 2 : loads));
   return std::max(issued, static_cast<f64>(caps_.core.fma_in_flight)) + kStep;
 }
 
