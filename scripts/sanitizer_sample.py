@@ -26,7 +26,7 @@ ADDRESS = {
     "codegen": (
         ["codegen", "tests/codegen"],
         ["elf_fuzz", "kernel_binary_fuzz"],
-        ["codegen", "conformance compiles *", "doorbell-export", "doorbell-disasm", "abacus_example"]),
+        ["codegen", "conformance compiles *", "doorbell-export*", "doorbell-disasm", "abacus_example"]),
     "drivers": (
         ["hcq", "drivers/cpu", "drivers/null", "drivers/disk", "drivers/cl", "drivers/webgpu", "tests/hcq",
          "tests/drivers"],
@@ -41,6 +41,10 @@ ADDRESS = {
         ["drivers/nv", "drivers/nv/hw", "nv_*_fuzz"],
         ["drivers/nv_emulated", "drivers/cuda_emulated", "conformance of NV *",
          "doorbell-demo on an emulated sm_*"]),
+    "drivers/metal": (
+        ["drivers/metal", "emulator/metal", "tests/drivers/metal_emulated", "tests/emulator/metal"],
+        ["drivers/metal_emulated", "emulator/metal", "drivers/metal compiles for a Mac"],
+        ["conformance on an emulated Metal"]),
     "emulator/amd/isa": (
         ["emulator/amd/isa"],
         ["amd_instructions_fuzz"],

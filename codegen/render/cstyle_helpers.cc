@@ -94,10 +94,13 @@ std::string CStyleHelpers::max(DType t) {
   if (t.is_float()) {
     DType word = int_of(t, false);
     std::string to_bits = bits(word, t), from_bits = bits(t, word);
+    std::string both = fmt::format("{0}(keeps_a) | {0}(keeps_b)", to_bits);
+    // C computes narrow scalars in int.
+    if (t.lanes == 1 && t.bits() < 32) both = fmt::format("({})({})", type(word), both);
     text = fmt::format(
         "  {0} keeps_a = b > a ? b : a, keeps_b = a > b ? a : b;\n"
-        "  return {1}({2}(keeps_a) | {2}(keeps_b));\n",
-        value, from_bits, to_bits);
+        "  return {1}({2});\n",
+        value, from_bits, both);
   }
   begin(name);
   define(fmt::format("FN {0} {1}({0} a, {0} b) {{\n{2}}}\n", value, name, text));

@@ -32,4 +32,16 @@ Caps gpu_caps() {
   return caps;
 }
 
+void set_graphics_ops(Caps* caps) {
+  for (Op op : kOps)
+    if (op != Op::MulAcc) caps->ops.set(static_cast<usize>(op));
+  for (Scalar scalar : {Scalar::Bool, Scalar::I8, Scalar::U8, Scalar::I16, Scalar::U16, Scalar::I32,
+                        Scalar::U32, Scalar::I64, Scalar::U64, Scalar::F32}) {
+    caps->dtypes.set(static_cast<usize>(scalar));
+    caps->storage_dtypes.set(static_cast<usize>(scalar));
+  }
+  caps->narrow_index = true;
+  caps->has_local = true;
+}
+
 }  // namespace doorbell::codegen

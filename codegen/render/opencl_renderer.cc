@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "base/util/check.h"
+#include "codegen/render/gpu_caps.h"
 #include "codegen/render/memory.h"
 #include "codegen/render/opencl_helpers.h"
 #include "codegen/render/wrapping_writer.h"
@@ -156,27 +157,15 @@ class OpenClRenderer final : public Renderer {
 
 Caps opencl_caps(const OpenClTraits& traits) {
   Caps caps;
-  for (Op op :
-       {Op::Cast, Op::Bitcast, Op::Neg,  Op::Sqrt, Op::Recip, Op::Trunc, Op::Add,   Op::Sub,
-        Op::Mul,  Op::FDiv,    Op::CDiv, Op::CMod, Op::Max,   Op::CmpLt, Op::CmpEq, Op::CmpNe,
-        Op::And,  Op::Or,      Op::Xor,  Op::Shl,  Op::Shr,   Op::Where}) {
-    caps.ops.set(static_cast<usize>(op));
-  }
+  set_graphics_ops(&caps);
   if (traits.fma) caps.ops.set(static_cast<usize>(Op::MulAcc));
-  for (Scalar scalar : {Scalar::Bool, Scalar::I8, Scalar::U8, Scalar::I16, Scalar::U16, Scalar::I32,
-                        Scalar::U32, Scalar::I64, Scalar::U64, Scalar::F32}) {
-    caps.dtypes.set(static_cast<usize>(scalar));
-    caps.storage_dtypes.set(static_cast<usize>(scalar));
-  }
   // Other narrow floats are integers in memory, converted by the lowered program itself.
   caps.storage_dtypes.set(static_cast<usize>(Scalar::F16));
   caps.dtypes.set(static_cast<usize>(Scalar::F16), traits.f16);
   caps.dtypes.set(static_cast<usize>(Scalar::F64), traits.f64);
   caps.storage_dtypes.set(static_cast<usize>(Scalar::F64), traits.f64);
-  caps.has_local = true;
   caps.vector_bytes = 16;
   caps.flushes_subnormals = !traits.subnormals;
-  caps.narrow_index = true;
   caps.max_local = traits.group_items;
   std::copy_n(traits.group_axis, 3, caps.max_local_axis);
   caps.max_shared_bytes = traits.local_bytes;

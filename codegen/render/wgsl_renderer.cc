@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "codegen/render/gpu_caps.h"
 #include "codegen/render/wgsl_writer.h"
 
 namespace doorbell::codegen {
@@ -30,25 +31,13 @@ class WgslRenderer final : public Renderer {
 // No MulAcc: the language's fma may round twice.
 Caps wgsl_caps(const WgslTraits& traits) {
   Caps caps;
-  for (Op op :
-       {Op::Cast, Op::Bitcast, Op::Neg,  Op::Sqrt, Op::Recip, Op::Trunc, Op::Add,   Op::Sub,
-        Op::Mul,  Op::FDiv,    Op::CDiv, Op::CMod, Op::Max,   Op::CmpLt, Op::CmpEq, Op::CmpNe,
-        Op::And,  Op::Or,      Op::Xor,  Op::Shl,  Op::Shr,   Op::Where}) {
-    caps.ops.set(static_cast<usize>(op));
-  }
-  for (Scalar scalar : {Scalar::Bool, Scalar::I8, Scalar::U8, Scalar::I16, Scalar::U16, Scalar::I32,
-                        Scalar::U32, Scalar::I64, Scalar::U64, Scalar::F32}) {
-    caps.dtypes.set(static_cast<usize>(scalar));
-    caps.storage_dtypes.set(static_cast<usize>(scalar));
-  }
+  set_graphics_ops(&caps);
   // Other narrow floats are integers in memory, converted by the lowered program itself.
   caps.dtypes.set(static_cast<usize>(Scalar::F16), traits.f16);
   caps.storage_dtypes.set(static_cast<usize>(Scalar::F16), traits.f16);
-  caps.has_local = true;
   caps.vector_bytes = 0;
   caps.vector_registers = 64;
   caps.flushes_subnormals = true;  // an implementation may
-  caps.narrow_index = true;
   caps.max_local = traits.group_items;
   std::copy_n(traits.group_axis, 3, caps.max_local_axis);
   caps.max_shared_bytes = traits.local_bytes;

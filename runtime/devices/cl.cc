@@ -10,32 +10,10 @@
 #include "drivers/cl/settings.h"
 #include "runtime/device_kind.h"
 #include "runtime/device_memory.h"
+#include "runtime/devices/source_compiler.h"
 
 namespace doorbell::runtime {
 namespace {
-
-class OpenClCompiler final : public codegen::Compiler {
- public:
-  explicit OpenClCompiler(cl::ClDevice& device) : device_(device), key_(device.build_key()) {}
-
-  const std::string& key() const override { return key_; }
-  bool wants_source() const override { return true; }
-  Result<std::vector<u8>> compile(const codegen::LinearProgram& program,
-                                  std::string_view source) const override {
-    return device_.build(program.name, source);
-  }
-  Result<i64> max_workgroup_size(const codegen::LinearProgram& program,
-                                 std::span<const u8> image) const override {
-    return device_.max_workgroup_size(program.name, image);
-  }
-  Result<std::string> disassemble(std::span<const u8>) const override {
-    return fail(ErrorKind::Unsupported, "OpenCL does not tell what machine code a kernel became");
-  }
-
- private:
-  cl::ClDevice& device_;  // of the Registry, which never closes a device
-  const std::string key_;
-};
 
 // Whether a program that names no device should get OpenCL: a GPU has it; our own CPU device beats
 // an OpenCL implementation on the CPU. Looks for device nodes first, because loading the drivers
@@ -96,7 +74,8 @@ Result<Toolchain> make(const CodeTarget& target) {
   TRY(codegen::Caps caps, caps_of(target));
   Toolchain made{.renderer = codegen::make_opencl_renderer(caps)};
   if (target.device != nullptr)
-    made.compiler = std::make_unique<OpenClCompiler>(static_cast<cl::ClDevice&>(*target.device));
+    made.compiler = std::make_unique<SourceCompiler<cl::ClDevice>>(
+        *target.device, static_cast<cl::ClDevice*>(target.device)->build_key(), "OpenCL");
   return made;
 }
 

@@ -8,30 +8,11 @@
 #include "drivers/webgpu/settings.h"
 #include "runtime/device_kind.h"
 #include "runtime/device_memory.h"
+#include "runtime/devices/source_compiler.h"
 #include "runtime/wheels.h"
 
 namespace doorbell::runtime {
 namespace {
-
-class WgslCompiler final : public codegen::Compiler {
- public:
-  explicit WgslCompiler(webgpu::WebGpuDevice& device)
-      : device_(device), key_("WGSL; " + device.info().library) {}
-
-  const std::string& key() const override { return key_; }
-  bool wants_source() const override { return true; }
-  Result<std::vector<u8>> compile(const codegen::LinearProgram& program,
-                                  std::string_view source) const override {
-    return device_.build(program.name, source);
-  }
-  Result<std::string> disassemble(std::span<const u8>) const override {
-    return fail(ErrorKind::Unsupported, "WebGPU does not tell what machine code a kernel became");
-  }
-
- private:
-  webgpu::WebGpuDevice& device_;  // of the Registry, which never closes a device
-  const std::string key_;
-};
 
 // Of a device of ours; for NULL, what every implementation has.
 Result<codegen::Caps> caps_of(const CodeTarget& target) {
@@ -56,9 +37,11 @@ Result<codegen::Caps> caps_of(const CodeTarget& target) {
 Result<Toolchain> make(const CodeTarget& target) {
   TRY(codegen::Caps caps, caps_of(target));
   Toolchain made{.renderer = codegen::make_wgsl_renderer(caps)};
-  if (target.device != nullptr)
-    made.compiler =
-        std::make_unique<WgslCompiler>(static_cast<webgpu::WebGpuDevice&>(*target.device));
+  if (target.device != nullptr) {
+    const auto& device = static_cast<const webgpu::WebGpuDevice&>(*target.device);
+    made.compiler = std::make_unique<SourceCompiler<webgpu::WebGpuDevice>>(
+        *target.device, "WGSL; " + device.info().library, "WebGPU");
+  }
   return made;
 }
 

@@ -1,6 +1,7 @@
 // For programs without the emulator.
 #include "runtime/emulated/emulated_amd.h"
 #include "runtime/emulated/emulated_cuda.h"
+#include "runtime/emulated/emulated_metal.h"
 #include "runtime/emulated/emulated_nv.h"
 
 namespace doorbell::runtime {
@@ -21,6 +22,10 @@ Result<std::unique_ptr<EmulatedAmd>> open_emulated_amd(const EmulatorSettings& /
 
 Result<cuda::FindSymbol> open_emulated_cuda(const EmulatorSettings& /*settings*/,
                                             const std::string& /*arch*/) {
+  return refusal();
+}
+
+Result<metal::FindSymbol> open_emulated_metal(const EmulatorSettings& /*settings*/) {
   return refusal();
 }
 

@@ -59,6 +59,8 @@ TEST(Target, RefusesUnknownWords) {
 TEST(Target, NamesTheRenderersOfAllDevicesOnNull) {
   EXPECT_EQ(refusal("NULL:AMD_HIP:gfx1100"), "accepted");
   EXPECT_EQ(refusal("NULL:CL"), "accepted");
+  EXPECT_EQ(refusal("EMUMETAL+METAL:MSL"), "accepted");
+  EXPECT_EQ(refusal("NULL:MSL"), "accepted");
   EXPECT_TRUE(refusal("NULL:HIP").starts_with("DEV: unknown renderer HIP of NULL"));
   EXPECT_TRUE(refusal("AMD:AMD_HIP").starts_with("DEV: unknown renderer AMD_HIP of AMD"));
 }
@@ -72,7 +74,7 @@ TEST(Target, RefusesWhatIsNotBuilt) {
   EXPECT_EQ(refusal("EMUKGSL:0,2+QCOM:IR3:a630"),
             "DEV: device QCOM is not part of this version of Doorbell yet");
   EXPECT_EQ(refusal("NULL:IR3"), "DEV: renderer IR3 is not part of this version of Doorbell yet");
-  EXPECT_EQ(parse_targets("METAL").error().kind, ErrorKind::Unsupported);
+  EXPECT_EQ(parse_targets("QCOM").error().kind, ErrorKind::Unsupported);
 }
 
 TEST(Target, RefusesMalformedText) {

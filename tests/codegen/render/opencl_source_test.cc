@@ -4,9 +4,8 @@
 
 #include <cmath>
 
-#include "base/os/process.h"
 #include "codegen/lower/lower.h"
-#include "tests/codegen/render/cpu_kernel.h"
+#include "tests/codegen/render/group_kernel.h"
 #include "tests/codegen/support/kernels.h"
 #include "tests/support/golden.h"
 
@@ -15,7 +14,6 @@ namespace {
 
 using core::DType;
 using core::Op;
-using core::SpecialKind;
 using core::UOp;
 namespace dt = core::dtypes;
 
@@ -33,32 +31,10 @@ std::string source_of(const ProgramBuilder& b, const OpenClTraits& traits = usua
 
 // clang's own OpenCL front end, where it comes with the language's header.
 void expect_compiles(const std::string& source) {
-  for (const char* clang : {"clang", "clang-22", "clang-21", "clang-20", "clang-19"}) {
-    const std::vector<std::string> command = {clang,
-                                              "-x",
-                                              "cl",
-                                              "-cl-std=CL1.2",
-                                              "-Xclang",
-                                              "-finclude-default-header",
-                                              "-target",
-                                              "spir64",
-                                              "-fsyntax-only",
-                                              "-Werror",
-                                              "-Wall",
-                                              "-Wno-unused",
-                                              "-Xclang",
-                                              "-cl-ext=+cl_khr_fp16,+cl_khr_fp64",
-                                              "-"};
-    Result<os::ProcessOutput> output = os::run_process(command, source);
-    if (!output) continue;
-    EXPECT_EQ(output->exit_status, 0) << output->error_out << source;
-    return;
-  }
-  ADD_FAILURE() << "no clang here, which setup installs";
-}
-
-UOp special(ProgramBuilder& b, SpecialKind kind, i64 axis, i64 extent) {
-  return b.op(Op::Special, dt::i32, {}, {static_cast<i64>(kind), axis, extent});
+  EXPECT_EQ(clang_refusal({"-x", "cl", "-cl-std=CL1.2", "-Xclang", "-finclude-default-header",
+                           "-Xclang", "-cl-ext=+cl_khr_fp16,+cl_khr_fp64"},
+                          source),
+            "");
 }
 
 // out[i] = max(sum over j < n of in[i, j], 0), four rows at a time, by vloads.
@@ -98,23 +74,9 @@ TEST(OpenClSource, ReadsImages) {
   expect_compiles(source_of(b));
 }
 
-// A group reverses its eight elements through shared memory; out of bounds is 1.
 TEST(OpenClSource, GroupsShareMemory) {
   ProgramBuilder b("reverse");
-  b.program.grid_groups[0] = 3;
-  b.program.group_items[0] = 8;
-  UOp out = b.param(dt::i32, 24, true), in = b.param(dt::i32, 20);
-  UOp group = special(b, SpecialKind::GroupId, 0, 3), item = special(b, SpecialKind::LocalId, 0, 8);
-  UOp first = b.op(Op::Mul, dt::i32, {group, b.number(8, dt::i32)});
-  UOp at = b.op(Op::Add, dt::i32, {first, item});
-  UOp inside = b.op(Op::CmpLt, dt::bool_, {at, b.number(20, dt::i32)});
-  UOp x = b.op(Op::Load, dt::i32, {b.gated(in, at, inside), b.number(1, dt::i32)});
-  UOp shared = b.op(Op::DefineLocal, dt::i32, {}, {0, 8});
-  UOp filled = b.store(b.index(shared, item), x);
-  UOp met = b.op(Op::Barrier, dt::void_, {filled});
-  UOp ready = b.op(Op::After, dt::i32, {shared, met});
-  UOp back = b.op(Op::Sub, dt::i32, {b.number(7, dt::i32), item});
-  b.store(b.index(out, at), b.load(b.index(ready, back)));
+  fill_reversal(b, dt::i32);
   EXPECT_GOLDEN("tests/golden/codegen/opencl_group.txt", source_of(b));
   expect_compiles(source_of(b));
 }

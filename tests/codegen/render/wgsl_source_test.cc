@@ -4,15 +4,13 @@
 
 #include "codegen/render/wgsl_renderer.h"
 #include "drivers/webgpu/hw/abi/bindings.h"
-#include "tests/codegen/render/cpu_kernel.h"
+#include "tests/codegen/render/group_kernel.h"
 #include "tests/support/golden.h"
 
 namespace doorbell::codegen::testing {
 namespace {
 
-using core::DType;
 using core::Op;
-using core::SpecialKind;
 using core::UOp;
 namespace dt = core::dtypes;
 namespace hw = webgpu::hw;
@@ -23,27 +21,9 @@ std::string source_of(const ProgramBuilder& b, bool f16 = false) {
   return make_wgsl_renderer(wgsl_caps(traits))->render(b.program);
 }
 
-UOp special(ProgramBuilder& b, SpecialKind kind, i64 axis, i64 extent) {
-  return b.op(Op::Special, dt::i32, {}, {static_cast<i64>(kind), axis, extent});
-}
-
-// A group reverses its eight bytes through shared memory; out of bounds is 1.
 TEST(WgslSource, GroupsShareMemory) {
   ProgramBuilder b("reverse");
-  b.program.grid_groups[0] = 3;
-  b.program.group_items[0] = 8;
-  UOp out = b.param(dt::i8, 24, true), in = b.param(dt::i8, 20);
-  UOp group = special(b, SpecialKind::GroupId, 0, 3), item = special(b, SpecialKind::LocalId, 0, 8);
-  UOp first = b.op(Op::Mul, dt::i32, {group, b.number(8, dt::i32)});
-  UOp at = b.op(Op::Add, dt::i32, {first, item});
-  UOp inside = b.op(Op::CmpLt, dt::bool_, {at, b.number(20, dt::i32)});
-  UOp x = b.op(Op::Load, dt::i8, {b.gated(in, at, inside), b.number(1, dt::i8)});
-  UOp shared = b.op(Op::DefineLocal, dt::i8, {}, {0, 8});
-  UOp filled = b.store(b.index(shared, item), x);
-  UOp met = b.op(Op::Barrier, dt::void_, {filled});
-  UOp ready = b.op(Op::After, dt::i8, {shared, met});
-  UOp back = b.op(Op::Sub, dt::i32, {b.number(7, dt::i32), item});
-  b.store(b.index(out, at), b.load(b.index(ready, back)));
+  fill_reversal(b, dt::i8);
   EXPECT_GOLDEN("tests/golden/codegen/wgsl_group.txt", source_of(b));
 }
 

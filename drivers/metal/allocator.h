@@ -1,0 +1,64 @@
+// Memory of a Metal device: buffers in storage that the host and the GPU share, so that bytes are
+// copied by the host, once the work that uses them is done. core's CachingAllocator keeps released
+// memory.
+#pragma once
+
+#include <map>
+#include <memory>
+
+#include "core/device/allocator.h"
+#include "drivers/metal/context.h"
+
+namespace doorbell::metal {
+
+// The object behind Allocation::opaque.
+struct Memory {
+  Owned buffer;  // without a reference of ours where it is the caller's
+  Id handle;
+  u8* host;
+  i64 bytes;
+  // The last work on it, as Context numbers it.
+  std::atomic<u64> last_use{0};
+
+  Memory(Owned owned, Id id, u8* contents, i64 length)
+      : buffer(std::move(owned)), handle(id), host(contents), bytes(length) {}
+};
+
+inline Memory& memory_of(const core::Allocation& allocation) {
+  return *static_cast<Memory*>(allocation.opaque);
+}
+
+class MetalAllocator final : public core::Allocator {
+ public:
+  MetalAllocator(Context& context, std::string device)
+      : context_(context), device_(std::move(device)) {}
+
+  Result<core::Allocation> allocate(i64 bytes) override;
+  // A command buffer keeps the buffers that it uses [Apple, MTLCommandQueue, "commandBuffer"].
+  void release(const core::Allocation& allocation) override;
+  Result<void> copy_in(const core::Allocation& to, i64 offset, const void* from,
+                       i64 bytes) override;
+  Result<void> copy_out(void* to, const core::Allocation& from, i64 offset, i64 bytes) override;
+  // Does not wait.
+  Result<void> copy(const core::Allocation& to, i64 to_offset, const core::Allocation& from,
+                    i64 from_offset, i64 bytes) override;
+  core::MemoryStats stats() const override {
+    return {in_use_.load(std::memory_order_relaxed), 0, 0};
+  }
+
+  // An MTLBuffer of the caller's, or whole pages of the host's; it outlives what uses it.
+  // Unsupported: neither. See Device::foreign_memory.
+  Result<core::Allocation> wrap(void* memory, i64 bytes);
+
+ private:
+  Error out_of_memory(i64 bytes, std::string_view why) const;
+
+  Context& context_;
+  const std::string device_;
+  std::atomic<i64> in_use_{0};
+
+  std::mutex mutex_;                                  // guards what follows
+  std::map<void*, std::unique_ptr<Memory>> wrapped_;  // by the caller's pointer; never dropped
+};
+
+}  // namespace doorbell::metal
