@@ -13,9 +13,11 @@
 #include "runtime/device_table.h"
 #include "runtime/environment.h"
 #include "runtime/extension.h"
+#include "runtime/processes.h"
 #include "runtime/profile.h"
 #include "runtime/progress_bar.h"
 #include "runtime/target.h"
+#include "tensor/dist/connect.h"
 #include "tensor/engine/kernel_compiler.h"
 
 namespace doorbell::runtime {
@@ -82,6 +84,7 @@ Result<void> start(const Config& config) {
   }
   registry.set_default_order(default_order(targets, config));
   engine::set_kernel_compiler(&compilers());
+  dist::detail::set_connect(&connect_processes);
   return {};
 }
 

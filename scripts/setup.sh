@@ -46,8 +46,12 @@ has_library libdrm_amdgpu|libdrm-dev|the kernel's headers of AMD GPUs, for tests
 has_header linux/kfd_ioctl.h|linux-libc-dev|the same
 has_header hsa/amd_hsa_queue.h|libhsa-runtime-dev|what AMD's runtime shares with its GPUs, for tests
 has_library OpenCL-Headers|opencl-c-headers|OpenCL devices
+has_command mpirun|openmpi-bin|programs of several processes, for tests
+has_mpi_headers|libopenmpi-dev|the same
 EOF
 }
+
+has_mpi_headers() { has_library ompi-c || has_library mpich; }
 
 # Any of the names, where the system's compiler looks.
 has_header() {

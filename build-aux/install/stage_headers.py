@@ -1,6 +1,6 @@
-"""Stages the public headers as they are installed: what runtime/doorbell.h and runtime/extension.h include, directly
-or not, under OUT/doorbell, each including the others as <doorbell/...>. Nothing else is in OUT, so that a program's own
-folder base/ or core/ is never taken for ours.
+"""Stages the public headers as they are installed: what runtime/doorbell.h and those beside it in STARTS include,
+directly or not, under OUT/doorbell, each including the others as <doorbell/...>. Nothing else is in OUT, so that a
+program's own folder base/ or core/ is never taken for ours.
 
 usage: stage_headers.py --list SOURCE_ROOT              prints the headers' paths in the source tree
        stage_headers.py SOURCE_ROOT OUT STAMP DEPFILE
@@ -10,7 +10,7 @@ import re
 import shutil
 import sys
 
-STARTS = ["runtime/doorbell.h", "runtime/extension.h"]
+STARTS = ["runtime/distributed.h", "runtime/doorbell.h", "runtime/extension.h"]
 INCLUDE = re.compile(r'^(\s*#\s*include\s+)"([^"]+)"', re.MULTILINE)
 
 

@@ -16,23 +16,49 @@ namespace {
 struct DeviceName {
   std::string kind;
   int ordinal = 0;
+  int rank = -1;
   std::string canonical() const {
-    return ordinal == 0 ? kind : kind + ":" + std::to_string(ordinal);
+    return kind + (ordinal == 0 ? "" : ":" + std::to_string(ordinal)) +
+           (rank < 0 ? "" : "@" + std::to_string(rank));
   }
 };
 
-Result<DeviceName> parse_name(std::string_view text) {
-  const usize colon = text.find(':');
+Result<int> parse_number(std::string_view text, std::string_view digits) {
+  int number = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (error != std::errc() || end != digits.data() + digits.size() || number < 0)
+    return fail(ErrorKind::Invalid, "device '{}': '{}' is not a device number", text, digits);
+  return number;
+}
+
+// The rank behind "CPU:1@2"; -1 where it is this process's.
+Result<int> parse_rank(std::string_view text, std::string_view digits, const Communicator* others) {
+  TRY(const int rank, parse_number(text, digits));
+  if (others == nullptr)
+    return fail(ErrorKind::Invalid,
+                "device '{}': this process has no others; start it by mpirun or srun, and "
+                "initialise doorbell.distributed first",
+                text);
+  if (rank >= others->size())
+    return fail(ErrorKind::Invalid, "device '{}': ranks are 0 to {}", text, others->size() - 1);
+  return rank == others->rank() ? -1 : rank;
+}
+
+Result<DeviceName> parse_name(std::string_view text, const Communicator* others) {
   DeviceName name;
+  const usize at = text.find('@');
+  if (at != std::string_view::npos) {
+    TRY(name.rank, parse_rank(text, text.substr(at + 1), others));
+  }
+  const std::string_view all = text;
+  text = text.substr(0, at);
+  const usize colon = text.find(':');
   for (char c : text.substr(0, colon))
     name.kind += c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-  if (name.kind.empty()) return fail(ErrorKind::Invalid, "device '{}' has no name", text);
-  if (colon == std::string_view::npos) return name;
-  const std::string_view digits = text.substr(colon + 1);
-  const auto [end, error] =
-      std::from_chars(digits.data(), digits.data() + digits.size(), name.ordinal);
-  if (error != std::errc() || end != digits.data() + digits.size() || name.ordinal < 0)
-    return fail(ErrorKind::Invalid, "device '{}': '{}' is not a device number", text, digits);
+  if (name.kind.empty()) return fail(ErrorKind::Invalid, "device '{}' has no name", all);
+  if (colon != std::string_view::npos) {
+    TRY(name.ordinal, parse_number(all, text.substr(colon + 1)));
+  }
   return name;
 }
 
@@ -60,7 +86,7 @@ void Registry::add_unavailable(std::string kind, std::string reason) {
 }
 
 Result<u16> Registry::index_of(std::string_view text) {
-  TRY(DeviceName name, parse_name(text));
+  TRY(DeviceName name, parse_name(text, communicator()));
   const std::string canonical = name.canonical();
   std::lock_guard lock(mutex_);
   const u16 count = slot_count_.load(std::memory_order_relaxed);
@@ -80,6 +106,7 @@ Result<u16> Registry::index_of(std::string_view text) {
   slots_[count].name = canonical;
   slots_[count].kind = name.kind;
   slots_[count].ordinal = name.ordinal;
+  slots_[count].rank = name.rank;
   slot_count_.store(static_cast<u16>(count + 1), std::memory_order_release);
   return count;
 }
@@ -96,7 +123,9 @@ Result<Device*> Registry::open_slot(Slot& slot, u16 index) {
   spec.name = slot.name;
   spec.index = index;
   spec.ordinal = slot.ordinal;
-  Result<std::unique_ptr<Device>> made = factory(std::move(spec));
+  Result<std::unique_ptr<Device>> made =
+      slot.rank >= 0 ? communicator()->open_remote(std::move(spec), slot.rank)
+                     : factory(std::move(spec));
   if (!made) {
     Error error = std::move(made).error();
     error.device = slot.name;

@@ -132,6 +132,7 @@ void finish_kernels(Arena& arena, std::span<const PlannedKernel> kernels, Schedu
     if (kernel.stores.empty()) continue;
     ScheduleItem item{kernel.kind, kernel.device, nullptr, {}};
     if (kernel.kind == ScheduleItem::Kind::Copy) {
+      item.ast = kernel.exchange;
       item.buffers = {kernel.stores[0].buffer, kernel.reads[0]};
       schedule->items.push_back(std::move(item));
       continue;

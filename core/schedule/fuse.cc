@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/util/check.h"
+#include "core/schedule/exchange.h"
 #include "core/uop/graph.h"
 
 namespace doorbell::core {
@@ -61,6 +62,10 @@ void Fuser::copy(LazyId id) {
   storage_[id] = {add_buffer(id, count), ~u32{0}, count};
   PlannedKernel kernel;
   kernel.kind = ScheduleItem::Kind::Copy;
+  if (graph_[id].is_exchange) {
+    const i64 args[] = {graph_.number(id, 0), graph_.number(id, 1), graph_.number(id, 2)};
+    kernel.exchange = exchange_ast(graph_[id].dtype, device_of(id), args);
+  }
   kernel.device = device_of(id);
   kernel.stores.push_back({storage_[id].buffer, UOp(), UOp()});
   kernel.reads = {source.buffer};

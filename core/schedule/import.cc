@@ -6,6 +6,7 @@
 
 #include "base/util/check.h"
 #include "core/uop/graph.h"
+#include "core/uop/placement.h"
 
 namespace doorbell::core {
 
@@ -170,7 +171,9 @@ LazyId Importer::import_node(UOp node) {
   }
   switch (node.op()) {
     case Op::Reduce: return import_reduce(node, data(node.src(0)));
-    case Op::Copy: return placed_on(data(node.src(0)), node.device());
+    case Op::Copy:
+      if (is_exchange(node)) return import_exchange(node);
+      return placed_on(data(node.src(0)), node.device());
     case Op::Detach:
     case Op::CustomGradient: return data(node.src(0));
     case Op::Contiguous: {
@@ -239,6 +242,18 @@ LazyId Importer::on_device(LazyId src, u16 device) {
 LazyId Importer::placed_on(LazyId src, u16 device) {
   if (graph_[src].device != 0 || device == 0) return on_device(src, device);
   return add(Op::Contiguous, graph_[src].dtype, device, graph_[src].shape, {src});
+}
+
+LazyId Importer::import_exchange(UOp node) {
+  const LazyId base = force(placed_on(data(node.src(0)), node.device()));
+  graph_.nodes[base].exposed = true;
+  const LazyId id = add(Op::Copy, node.dtype(), node.device(), shape_of(node), {base});
+  LazyNode& lazy = graph_.nodes[id];
+  lazy.forced = lazy.is_exchange = true;
+  lazy.first_arg = static_cast<u32>(graph_.numbers.size());
+  graph_.numbers.insert(graph_.numbers.end(), node.args().begin() + 1,
+                        node.args().begin() + kExchangeArgs);
+  return id;
 }
 
 // A root that is a view of another shares its memory.

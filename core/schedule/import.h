@@ -48,6 +48,7 @@ class Importer {
   LazyId import_reduce(UOp node, LazyId src);
   LazyId on_device(LazyId src, u16 device);
   LazyId placed_on(LazyId src, u16 device);
+  LazyId import_exchange(UOp node);
   LazyId import_root(LazyId id, u16 device);
 
   u32 shape_of(UOp node);

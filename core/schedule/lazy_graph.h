@@ -19,18 +19,20 @@ inline constexpr LazyId kNoNode = ~u32{0};
 //   Buffer      input number `input` of the graph
 //   Contiguous  the source, stored
 //   Copy        the source, which is stored, on another device
+//               (or an exchange of it with other processes, whose args are in numbers)
 //   Reduce      its axis mask is in numbers
 struct LazyNode {
   Op op = Op::Const;
   u8 rank = 0;
   bool forced = false;   // the value must be in memory, and no rule may change that
   bool exposed = false;  // its memory is seen whole: an output, or the source of a Copy
-  u16 device = 0;        // index + 1, or 0 where none is fixed
+  bool is_exchange = false;
+  u16 device = 0;  // index + 1, or 0 where none is fixed
   u16 nsrc = 0;
   DType dtype;
   u32 shape = 0;      // a tuple of sizes
   u32 first_src = 0;  // in LazyGraph::srcs
-  u32 first_arg = 0;  // Pad, Shrink: in offsets. Permute, Flip, Reduce: in numbers
+  u32 first_arg = 0;  // Pad, Shrink: in offsets. Others: in numbers
   Op reduce_op = Op::Add;
   i32 input = -1;
   i32 output = -1;  // the root that this node is

@@ -21,6 +21,7 @@ struct PlannedKernel {
   std::vector<UOp> ranges;           // of the End, for all stores
   std::vector<PlannedStore> stores;  // empty: merged into another. A Copy has one, without a value
   std::vector<u32> reads;            // buffers
+  std::shared_ptr<const KernelAst> exchange = {};  // of a Copy: see exchange.h
 };
 
 // Turns planned kernels into items; equal ones share a graph. Slots of stores are 0, -1, -2, ...

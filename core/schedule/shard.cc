@@ -1,4 +1,5 @@
-// Sharding, node by node in the order of the walk.
+// Sharding, node by node in the order of the walk. Long because one class keeps the parts of all
+// nodes, whatever op or process they are of.
 #include "core/schedule/shard.h"
 
 #include <absl/container/flat_hash_map.h>
@@ -6,7 +7,9 @@
 #include <algorithm>
 
 #include "base/util/check.h"
+#include "core/device/registry.h"
 #include "core/schedule/allreduce.h"
+#include "core/schedule/exchange.h"
 #include "core/schedule/shard_builder.h"
 
 namespace doorbell::core {
@@ -34,6 +37,9 @@ class Sharder {
   Parts shard_cut(UOp node, const Placement& from, const Placement& to);
   Parts shard_padded(UOp node, const Placement& from, const Placement& to);
   Parts shard_copied(UOp node);
+  UOp shard_own(UOp node);
+  Parts shard_united(UOp node);
+  Parts shard_summed(UOp node);
 
   // A value without a device, as it is computed on one.
   UOp on_device(UOp node, u16 device);
@@ -45,6 +51,10 @@ class Sharder {
   // The value as `placement` (a number) has it.
   const Parts& laid_out(UOp node, u16 placement);
   Parts move(UOp node, const Placement& to);
+  Parts move_between_processes(UOp node, const Placement& from, const Placement& to);
+  UOp own_copy(UOp node);
+  const Parts& needed_by_all(const Parts& parts);
+  UOp part_elsewhere(UOp node, const Placement& to, usize part);
   UOp piece(UOp node, const Placement& to, usize part);
   Parts each(UOp node, const Parts& srcs, std::span<const i64> args);
 
@@ -59,6 +69,8 @@ class Sharder {
   absl::flat_hash_map<const Node*, usize> index_;
   absl::flat_hash_map<std::pair<const Node*, u16>, UOp> local_;
   absl::flat_hash_map<std::pair<const Node*, u16>, Parts> moved_;
+  absl::flat_hash_map<const Node*, Parts> partial_;  // of Reduces over processes
+  std::vector<UOp> of_others_;                       // needed, though by no root of this process
 };
 
 i64 size_of(UOp node, i64 axis) { return node.dim(static_cast<usize>(axis)).value(); }
@@ -94,6 +106,7 @@ void Sharder::shard(usize at) {
 UOp Sharder::shard_single(const WalkNode& entry) {
   const UOp node = entry.node;
   const u16 device = static_cast<u16>(node.device() - 1);
+  if (is_exchange(node)) return shard_own(node);
   if (node.is(Op::Copy)) {
     if (is_placement(node.src(0).device())) return shard_copied(node)[0];
     if (node.src(0).device() == 0) return on_device(node.src(0), device);
@@ -150,9 +163,27 @@ UOp Sharder::on_device(UOp root, u16 device) {
   return find(root);
 }
 
+// The same where another process has it.
+UOp Sharder::part_elsewhere(UOp node, const Placement& to, usize part) {
+  std::vector<i64> sizes;
+  for (usize i = 0; i < node.ndim(); ++i) sizes.push_back(size_of(node, static_cast<i64>(i)));
+  if (to.is_split()) sizes[static_cast<usize>(to.axis)] /= to.count();
+  return stand_in(builder_, node, sizes, static_cast<i64>(index_.at(node.node())),
+                  to.devices[part]);
+}
+
+// Whether every process has the value by itself, on devices of its own.
+bool is_of_each_process(u16 device) {
+  if (device == 0) return false;
+  if (is_placement(device)) return !spans_processes(placement_of(device));
+  return !Registry::instance().is_remote(static_cast<u16>(device - 1));
+}
+
 // Part number `part` of a value that is not split: without a device, on one, or copied to each.
 UOp Sharder::piece(UOp node, const Placement& to, usize part) {
   const u16 device = to.devices[part];
+  if (Registry::instance().is_remote(device) && is_of_each_process(node.device()))
+    return part_elsewhere(node, to, part);
   UOp value;
   if (node.device() == 0) {
     value = on_device(node, device);
@@ -169,8 +200,65 @@ UOp Sharder::piece(UOp node, const Placement& to, usize part) {
   return builder_.copy(value, device);
 }
 
+// Each process takes its own part, and so each must help to make the others'.
+const Parts& Sharder::needed_by_all(const Parts& parts) {
+  of_others_.insert(of_others_.end(), parts.begin(), parts.end());
+  return parts;
+}
+
+// Of a value on devices of several processes: all of it, on one of this process.
+UOp Sharder::own_copy(UOp node) {
+  const Placement from = placement_of(node.device());
+  const i64 own = own_part(from);
+  CHECK(own >= 0, "a value that only other processes have is read here");
+  return needed_by_all(
+      laid_out(node, with_axis(node.device(), kReplicated)))[static_cast<usize>(own)];
+}
+
+// Parts that processes have, in one exchange; none where it takes copies.
+Parts Sharder::move_between_processes(UOp node, const Placement& from, const Placement& to) {
+  if (!from.is_split() || !can_exchange(from) || !has_constant_shape(node) ||
+      !std::ranges::equal(from.devices, to.devices))
+    return {};
+  if (!to.is_split()) return exchange_whole(builder_, parts_of(node), from);
+  return exchange_axis(builder_, parts_of(node), from, to.axis);
+}
+
 Parts Sharder::move(UOp node, const Placement& to) {
   Parts results;
+  if (is_placement(node.device()) && spans_processes(placement_of(node.device()))) {
+    const Placement from = placement_of(node.device());
+    results = move_between_processes(node, from, to);
+    if (!results.empty()) return results;
+    if (!spans_processes(to)) {
+      const UOp whole = own_copy(node);
+      const i64 share = to.is_split() ? size_of(node, to.axis) / to.count() : 0;
+      for (i64 i = 0; i < to.count(); ++i)
+        results.push_back(
+            builder_.copy(to.is_split() ? builder_.window(whole, to.axis, i * share, share) : whole,
+                          to.devices[static_cast<usize>(i)]));
+      return results;
+    }
+  } else if (is_placement(node.device()) && spans_processes(to)) {
+    // Each process has all parts.
+    const Parts parts = parts_of(node);
+    const Placement from = placement_of(node.device());
+    for (usize i = 0; i < to.devices.size(); ++i) {
+      if (Registry::instance().is_remote(to.devices[i])) {
+        results.push_back(part_elsewhere(node, to, i));
+        continue;
+      }
+      const u16 device = to.devices[i];
+      const UOp whole = from.is_split()
+                            ? builder_.window_of(parts, from, 0, size_of(node, from.axis), device)
+                            : builder_.copy(parts[0], device);
+      const i64 share = to.is_split() ? size_of(node, to.axis) / to.count() : 0;
+      results.push_back(to.is_split()
+                            ? builder_.window(whole, to.axis, static_cast<i64>(i) * share, share)
+                            : whole);
+    }
+    return results;
+  }
   const bool split = is_placement(node.device()) && placement_of(node.device()).is_split();
   if (!split) {
     for (usize i = 0; i < to.devices.size(); ++i) results.push_back(piece(node, to, i));
@@ -217,7 +305,11 @@ Parts Sharder::each(UOp node, const Parts& values, std::span<const i64> args) {
 Parts Sharder::shard_several(UOp node) {
   switch (node.op()) {
     case Op::Multi: return {node.srcs().begin(), node.srcs().end()};
-    case Op::Shard: return laid_out(node.src(0), node.device());
+    case Op::Shard: {
+      if (is_united(node)) return shard_united(node);
+      Parts summed = shard_summed(node);
+      return summed.empty() ? laid_out(node.src(0), node.device()) : summed;
+    }
     case Op::Detach:
     case Op::CustomGradient: return laid_out(node.src(0), node.device());
     case Op::Contiguous: return each(node, parts_of(node.src(0)), node.args());
@@ -257,6 +349,10 @@ Parts Sharder::shard_reduce(UOp node) {
   const Placement from = placement_of(src.device());
   const Parts results = each(node, parts_of(src), node.args());
   const bool across = from.is_split() && (node.arg(1) >> from.axis & 1);
+  if (across && can_exchange(from) && has_constant_shape(node)) {
+    partial_[node.node()] = results;
+    return exchange_sum(builder_, node.reduce_op(), results, from);
+  }
   return across ? allreduce(builder_, node.reduce_op(), results, from) : results;
 }
 
@@ -336,10 +432,55 @@ Parts Sharder::shard_padded(UOp node, const Placement& from, const Placement& to
   return each(node, values, args);
 }
 
+// A sum over processes of which each wants a part: the whole is nobody's then, unless others use
+// it. The sum may have been given another shape.
+Parts Sharder::shard_summed(UOp node) {
+  const Placement to = placement_of(node.device());
+  std::vector<UOp> reshapes;
+  UOp sum = node.src(0);
+  for (; sum.is(Op::Reshape); sum = sum.src(0)) reshapes.push_back(sum);
+  const auto found = partial_.find(sum.node());
+  if (found == partial_.end() || !to.is_split() || !has_constant_shape(node)) return {};
+  const Placement from = placement_of(sum.src(0).device());
+  if (!std::ranges::equal(from.devices, to.devices)) return {};
+  Parts partial = found->second;
+  for (usize i = reshapes.size(); i-- > 0;)
+    partial = each(reshapes[i], partial, reshapes[i].args());
+  return exchange_sum_parts(builder_, sum.reduce_op(), partial, to, to.axis);
+}
+
+// Of each process its part: this one's is the source.
+Parts Sharder::shard_united(UOp node) {
+  const Placement to = placement_of(node.device());
+  Parts results;
+  for (u16 device : to.devices) {
+    if (!Registry::instance().is_remote(device)) {
+      results.push_back(builder_.copy(single(node.src(0), device), device));
+      continue;
+    }
+    std::vector<i64> sizes;
+    for (usize i = 0; i < node.ndim(); ++i) sizes.push_back(size_of(node, static_cast<i64>(i)));
+    sizes[static_cast<usize>(to.axis)] /= to.count();
+    results.push_back(
+        stand_in(builder_, node, sizes, static_cast<i64>(index_.at(node.node())), device));
+  }
+  return results;
+}
+
+UOp Sharder::shard_own(UOp node) {
+  const Placement from = placement_of(node.src(0).device());
+  const Parts& parts = needed_by_all(parts_of(node.src(0)));
+  const auto at = std::ranges::find(from.devices, static_cast<u16>(node.device() - 1));
+  CHECK(at != from.devices.end(), "no part is on device {}", node.device() - 1);
+  return parts[static_cast<usize>(at - from.devices.begin())];
+}
+
 Parts Sharder::shard_copied(UOp node) {
   const UOp src = node.src(0);
   const Placement from = placement_of(src.device());
   const u16 device = static_cast<u16>(node.device() - 1);
+  if (spans_processes(from) && !Registry::instance().is_remote(device))
+    return {builder_.copy(own_copy(src), device)};
   if (!from.is_split()) return {piece(src, {{&device, 1}, kReplicated}, 0)};
   return {builder_.window_of(parts_of(src), from, 0, size_of(src, from.axis), device)};
 }
@@ -364,6 +505,7 @@ void Sharder::prune() {
   std::vector<WalkNode>& order = graph_.key.order;
   absl::flat_hash_set<const Node*> needed;  // looked up, never iterated
   for (UOp root : graph_.roots) needed.insert(root.node());
+  for (UOp part : of_others_) needed.insert(part.node());
   std::vector<bool> keep(order.size());
   for (usize at = order.size(); at-- > 0;) {
     const WalkNode& entry = order[at];

@@ -2,7 +2,13 @@
 // in which every value that is computed is on one device: a value split along an axis becomes one
 // part per device, copies become one node each, and where an op needs elements of another part they
 // are cut out, copied and joined. Which placement a value has was decided when its node was made
-// (core/uop/placement.h); for adding up over devices see allreduce.h.
+// (core/uop/placement.h); for adding up over devices see allreduce.h, for what processes exchange
+// exchange.h.
+//
+// Several processes make the same graph, each from its own memory. A value on one device of this
+// process stands for the same value in all of them, so that taking parts of it moves nothing. Nodes
+// on other processes' devices are made all the same, because the order of exchanges follows from
+// the graph; whoever runs the schedule leaves their kernels out.
 //
 // Needs: a walk with its order. Guarantees: a kernel reads memory of its own device only.
 #pragma once

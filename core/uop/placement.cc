@@ -186,7 +186,7 @@ u16 infer_device(Op op, std::span<const UOp> srcs, std::span<const i64> args,
     case Op::Shard: {
       std::vector<u16> devices;
       for (i64 device : args.subspan(1)) devices.push_back(static_cast<u16>(device));
-      return intern_placement(devices, args[0]);
+      return intern_placement(devices, args[0] >= kUnited ? args[0] - kUnited : args[0]);
     }
     case Op::Assign:
     case Op::CustomGradient: return srcs[0].device();

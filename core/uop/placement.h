@@ -15,6 +15,14 @@ namespace doorbell::core {
 inline constexpr i64 kReplicated = -1;
 inline constexpr u16 kFirstPlacement = 0x8000;
 
+// Values of several processes (core/device/communicator.h) are these ops with more args:
+//   Shard  args = {kUnited + axis, devices...}: of the parts along the axis each process has one;
+//          this one's is src[0]
+//   Copy   args = {device, ExchangeKind, reduction op or number, devices, dims...}: what a device
+//          has after an exchange of src[0] with the devices of that placement, and its dims
+inline constexpr i64 kUnited = 64;
+inline constexpr usize kExchangeArgs = 4;  // before the dims
+
 struct Placement {
   std::span<const u16> devices;  // the Registry's numbers; two at least
   i64 axis;                      // along which part i is on devices[i]; kReplicated: copies
@@ -23,6 +31,8 @@ struct Placement {
   bool is_split() const { return axis != kReplicated; }
 };
 
+inline bool is_united(UOp node) { return node.is(Op::Shard) && node.arg(0) >= kUnited; }
+inline bool is_exchange(UOp node) { return node.is(Op::Copy) && node.narg() >= kExchangeArgs; }
 constexpr bool is_placement(u16 device) { return device >= kFirstPlacement; }
 // The number of a placement; the same for equal ones. Kept for the life of the process.
 u16 intern_placement(std::span<const u16> devices, i64 axis);

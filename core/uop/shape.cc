@@ -2,6 +2,7 @@
 // has already refused bad input with a message of its own; a mismatch here is our mistake.
 #include "base/util/check.h"
 #include "core/uop/graph.h"
+#include "core/uop/placement.h"
 
 namespace doorbell::core {
 
@@ -75,12 +76,21 @@ usize infer_shape(Op op, std::span<const UOp> srcs, std::span<const i64> args, D
       if (args[0] >= 0) dims[args[0]] = dims[args[0]].value() * static_cast<i64>(srcs.size());
       return rank;
     }
+    case Op::Shard: {
+      usize rank = copy_shape(srcs[0], dims);
+      if (args[0] < kUnited) return rank;
+      Dim& size = dims[args[0] - kUnited];
+      size = size.value() * static_cast<i64>(args.size() - 1);
+      return rank;
+    }
+    case Op::Copy:
+      if (args.size() < kExchangeArgs) return copy_shape(srcs[0], dims);
+      for (usize i = kExchangeArgs; i < args.size(); ++i) dims[i - kExchangeArgs] = args[i];
+      return args.size() - kExchangeArgs;
     case Op::Contiguous:
     case Op::Detach:
     case Op::CustomGradient:
-    case Op::Copy:
-    case Op::Bind:
-    case Op::Shard: return copy_shape(srcs[0], dims);
+    case Op::Bind: return copy_shape(srcs[0], dims);
     case Op::Assign: return copy_shape(srcs[1], dims);
     case Op::Const:
     case Op::Variable: return 0;

@@ -3,6 +3,7 @@
 
 #include "base/util/check.h"
 #include "base/util/format.h"
+#include "core/uop/placement.h"
 #include "core/util/config.h"
 
 namespace doorbell::core {
@@ -127,7 +128,8 @@ std::string reduction(UOp u, Stage stage) {
 // Parts along an axis, or copies: -1.
 std::string several_devices(UOp u) {
   const bool stored = u.is(Op::Multi);
-  if (u.narg() == 0 || u.arg(0) < -1 || u.arg(0) >= i64{64}) return "no axis";
+  if (u.narg() == 0 || u.arg(0) < -1 || u.arg(0) >= (stored ? kUnited : 2 * kUnited))
+    return "no axis";
   const usize count = stored ? u.nsrc() : u.narg() - 1;
   if (count < 2) return fmt::format("{} devices, expected several", count);
   if (!stored) return u.nsrc() == 1 ? "" : fmt::format("{} sources", u.nsrc());

@@ -1,6 +1,8 @@
 // The derivative of every op of the tensor graph: one table. For walking the graph see gradient.cc.
 #include <numbers>
 
+#include "core/schedule/exchange.h"
+#include "core/uop/placement.h"
 #include "tensor/api/cell.h"
 #include "tensor/api/gradient.h"
 #include "tensor/api/node.h"
@@ -105,6 +107,25 @@ Tensor of_flip(Step step, usize) {
 // Back to where the source is.
 Tensor of_copy(Step step, usize) { return moved_to(step.gradient, step.node.src(0).device()); }
 
+// The whole of which this process's part is x.
+Tensor united(const Tensor& x, const core::Placement& placement) {
+  std::vector<i64> args{core::kUnited + placement.axis};
+  args.insert(args.end(), placement.devices.begin(), placement.devices.end());
+  const Tensor* src = &x;
+  return make(Op::Shard, x.dtype(), {&src, 1}, args);
+}
+
+// Of the parts of a whole, those of its gradient, and the other way round.
+Tensor of_exchange(Step step, usize source) {
+  if (core::is_exchange(step.node)) {
+    const core::Placement from = core::placement_of(step.node.src(0).device());
+    return from.is_split() ? united(step.gradient, from) : of_copy(step, source);
+  }
+  if (!core::is_united(step.node)) return of_copy(step, source);
+  const Tensor there = moved_to(step.gradient, step.node.device());
+  return moved_to(own_part(there), step.node.src(0).device());
+}
+
 Tensor of_custom(Step step, usize source) {
   std::vector<Tensor> inputs;
   for (usize i = 1; i < step.node.nsrc(); ++i) inputs.push_back(step.src(i));
@@ -145,8 +166,8 @@ constexpr Entry kDerivatives[] = {
     {Op::Flip,   of_flip},
     {Op::Contiguous, [](Step s, usize) { return s.gradient; }},
     {Op::CustomGradient, of_custom},
-    {Op::Copy,   of_copy},
-    {Op::Shard,  of_copy},
+    {Op::Copy,   of_exchange},
+    {Op::Shard,  of_exchange},
     {Op::Assign, [](Step s, usize i) { return i == 1 ? s.gradient : Tensor(); }},
 };
 // clang-format on

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/util/check.h"
+#include "core/schedule/exchange.h"
 #include "core/uop/placement.h"
 #include "tensor/api/axes.h"
 #include "tensor/api/cell.h"
@@ -101,6 +102,21 @@ Tensor detail::moved_to(const Tensor& x, u16 at) {
   return make(Op::Copy, x.dtype(), {&x}, {at - 1});
 }
 
+Tensor detail::own_part(const Tensor& x) {
+  const u16 at = x.uop()->device();
+  const i64 own = core::is_placement(at) ? core::own_part(core::placement_of(at)) : -1;
+  if (own < 0)
+    throw fail(ErrorKind::Invalid, "a tensor of shape {} on {} has no part in this process",
+               x.shape().str(), x.device());
+  const core::Placement from = core::placement_of(at);
+  std::vector<i64> args{from.devices[static_cast<usize>(own)],
+                        static_cast<i64>(core::ExchangeKind::Own), 0, 0};
+  for (i64 size : x.shape().values()) args.push_back(size);
+  if (from.is_split()) args[core::kExchangeArgs + static_cast<usize>(from.axis)] /= from.count();
+  const Tensor* src = &x;
+  return make(Op::Copy, x.dtype(), {&src, 1}, args);
+}
+
 UOpRef detail::make_storage(u16 at, DType dtype, const std::vector<i64>& sizes,
                             std::span<const std::byte> data) {
   std::vector<i64> own = sizes;
@@ -143,12 +159,7 @@ void detail::refuse_symbolic(const Tensor& tensor) {
 
 std::string Tensor::device() const { return engine::device_name(detail::device_number_of(*this)); }
 
-std::vector<std::string> Tensor::devices() const {
-  std::vector<std::string> names;
-  for (u16 number : devices_at(detail::device_number_of(*this)))
-    names.push_back(engine::device_name(static_cast<u16>(number + 1)));
-  return names;
-}
+std::vector<std::string> Tensor::devices() const { return Devices(device()).names(); }
 
 std::optional<i64> Tensor::shard_axis() const {
   const u16 at = uop()->device();

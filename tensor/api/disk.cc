@@ -8,6 +8,7 @@
 #include "base/os/host.h"
 #include "base/util/check.h"
 #include "core/device/registry.h"
+#include "core/schedule/exchange.h"
 #include "core/uop/placement.h"
 #include "tensor/api/axes.h"
 #include "tensor/api/cell.h"
@@ -155,8 +156,12 @@ Tensor read_disk(const Tensor& x, u16 at) {
     throw fail(ErrorKind::Unsupported,
                "a tensor on DISK that requires grad; copy it first, and mark the copy");
   }
-  if (core::is_placement(at))
-    return moved_to(read_disk(x, static_cast<u16>(core::placement_of(at).devices[0] + 1)), at);
+  if (core::is_placement(at)) {
+    // Where the first is another process's, each reads the file by itself.
+    const core::Placement to = core::placement_of(at);
+    const i64 own = std::max<i64>(core::own_part(to), 0);
+    return moved_to(read_disk(x, static_cast<u16>(to.devices[static_cast<usize>(own)] + 1)), at);
+  }
   const UOpRef alive = x.uop();
   const Shown shown = shown_by(x);
   const FilePart part = without_repeats(shown.part);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/util/hash.h"
+#include "core/device/registry.h"
 #include "core/uop/placement.h"
 #include "tensor/api/cell.h"
 #include "tensor/api/dtype_info.h"
@@ -48,6 +49,15 @@ std::array<u64, 2> advance(const core::Device& device, i64 count) {
   return {ordinal == 0 ? all.seed : hash_of(all.seed, ordinal), counter};
 }
 
+// The device whose stream several draw from: the first, or where that is another process's, the
+// first of this one. Each process draws the same from its own.
+u16 stream_of(u16 at) {
+  const auto devices = core::placement_of(at).devices;
+  for (u16 device : devices)
+    if (!core::Registry::instance().is_remote(device)) return device;
+  return engine::device().index();
+}
+
 // 64 random bits per element. Several devices draw from the first one's stream, each the elements
 // that it has: what is drawn is what one device would draw.
 Tensor random_words(const Shape& shape, u16 at) {
@@ -56,8 +66,7 @@ Tensor random_words(const Shape& shape, u16 at) {
     if (size < 0) throw fail(ErrorKind::Invalid, "shape {} has a negative size", shape.str());
   }
   const bool several = core::is_placement(at);
-  const u16 number = several ? core::placement_of(at).devices[0] : static_cast<u16>(at - 1);
-  core::Device& device = engine::device_at(number);
+  core::Device& device = engine::device_at(several ? stream_of(at) : static_cast<u16>(at - 1));
   core::UOpRef draw = detail::next_draw(device, count);
   if (detail::observer != nullptr) detail::observer->draw(device, count, draw);
   Tensor state = Tensor::from_uop(std::move(draw));

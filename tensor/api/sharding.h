@@ -23,6 +23,8 @@ Tensor moved_to(const Tensor& x, u16 at);
 // Fresh memory, with the bytes of `data` on each device or undefined.
 core::UOpRef make_storage(u16 at, DType dtype, const std::vector<i64>& sizes,
                           std::span<const std::byte> data);
+// Of a value on devices of several processes, the part on this one's: on the first that is.
+Tensor own_part(const Tensor& x);
 // The value in memory of its own.
 Tensor stored_at(const Tensor& x, u16 at);
 // Throws where a value on several devices could not be stored.

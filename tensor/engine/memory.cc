@@ -1,6 +1,9 @@
 // Buffer nodes over memory, and the bytes behind them.
 #include <absl/container/inlined_vector.h>
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <vector>
@@ -86,7 +89,8 @@ UOpRef make_buffer_node(Device& device, core::DType dtype, std::span<const i64> 
   CHECK(data.empty() || static_cast<i64>(data.size()) == bytes, "{} bytes for a value of {}",
         data.size(), bytes);
   core::Ref<Buffer> buffer = take_memory(device, bytes);
-  if (!data.empty()) must(buffer->copy_in(data.data(), bytes));
+  const bool is_remote = Registry::instance().is_remote(device.index());
+  if (!data.empty() && !is_remote) must(buffer->copy_in(data.data(), bytes));
   return make_buffer_node(std::move(buffer), dtype, shape);
 }
 
@@ -130,6 +134,11 @@ namespace {
 
 void read_buffer(UOp node, std::span<std::byte> out) {
   Buffer& buffer = buffer_of(node);
+  if (Registry::instance().is_remote(buffer.device().index()))
+    throw fail(ErrorKind::Unsupported,
+               "elements on {} are another process's: move the tensor to \"{}\" first, in all "
+               "processes",
+               buffer.device().name(), device().name());
   must(buffer.device().synchronize());
   refuse_poisoned(buffer);
   in_flight().sweep();
@@ -154,16 +163,26 @@ void read_split(UOp node, usize axis, std::span<std::byte> out) {
 void read_bytes(UOp node, std::span<std::byte> out) {
   if (!node.is(core::Op::Multi)) return read_buffer(node, out);
   const i64 axis = node.arg(0);
-  if (axis == core::kReplicated) return read_buffer(node.src(0), out);
+  if (axis == core::kReplicated) {
+    for (UOp copy : node.srcs())
+      if (!Registry::instance().is_remote(static_cast<u16>(copy.device() - 1)))
+        return read_buffer(copy, out);
+    return read_buffer(node.src(0), out);
+  }
   read_split(node, static_cast<usize>(axis), out);
 }
 
 std::string device_name(u16 device) {
   const Registry& registry = Registry::instance();
   if (!core::is_placement(device)) return registry.name_of(static_cast<u16>(device - 1));
+  const auto devices = core::placement_of(device).devices;
+  const bool spans = std::ranges::any_of(devices, [&](u16 one) { return registry.is_remote(one); });
   std::string names;
-  for (u16 one : core::placement_of(device).devices)
+  for (u16 one : devices) {
     names += (names.empty() ? "" : ",") + registry.name_of(one);
+    // The same name in every process.
+    if (spans && !registry.is_remote(one)) names += fmt::format("@{}", registry.rank_of(one));
+  }
   return names;
 }
 

@@ -9,12 +9,15 @@
 #include "base/util/check.h"
 #include "base/util/log.h"
 #include "core/device/counters.h"
+#include "core/device/registry.h"
+#include "core/schedule/exchange.h"
 #include "core/schedule/memory_plan.h"
 #include "core/schedule/schedule.h"
 #include "core/uop/placement.h"
 #include "core/util/config.h"
 #include "hcq/device.h"
 #include "hcq/trace/trace.h"
+#include "tensor/engine/exchanges.h"
 #include "tensor/engine/must.h"
 #include "tensor/engine/realize.h"
 
@@ -22,6 +25,7 @@ namespace doorbell::engine {
 namespace {
 
 using core::Device;
+using core::Registry;
 using core::Schedule;
 using core::ScheduleBuffer;
 using core::ScheduleItem;
@@ -62,13 +66,17 @@ void refuse_beyond_64_bits(const Schedule& schedule) {
 Schedule schedule_of(const core::GraphKey& key, std::span<const core::UOp> roots) {
   Device& usual = device();
   // Kernels are cut as the device of the first result wants them; few graphs have several kinds.
-  const u16 place = roots.empty() ? 0 : roots[0].device();
+  // Where processes share the work, all of them cut alike: as for the device that each has first.
+  u16 place = 0;
+  for (usize i = 0; i < roots.size() && place == 0; ++i)
+    if (!is_of_others(roots[i].device())) place = roots[i].device();
   Device& device = place == 0 ? usual : device_at(static_cast<u16>(place - 1));
   core::ScheduleOptions options = kernel_compiler().schedule_options(device);
   options.default_device = usual.index();
   const hcq::HostSpan span("schedule", "schedule");
   const auto start = std::chrono::steady_clock::now();
   Schedule schedule = core::make_schedule(key, roots, options);
+  keep_own_work(&schedule);
   refuse_beyond_64_bits(schedule);
   const bool reuse = !core::config().no_memory_planner;
   core::plan_memory(&schedule, reuse);
@@ -150,7 +158,8 @@ void Layout::add_variables(const LoadedKernel& kernel) {
 
 void Layout::add(const ScheduleItem& item, KernelRef kernel) {
   ExecutionPlan::Item placed;
-  placed.device = &device_at(item.device);
+  placed.device = core::is_exchange(item) ? &Registry::instance().communicator()->device()
+                                          : &device_at(item.device);
   placed.first_argument = static_cast<u32>(work_.arguments.size());
   placed.argument_count = static_cast<u32>(item.buffers.size());
   for (u32 buffer : item.buffers) {
@@ -227,6 +236,7 @@ Plan plan_sharded(const core::GraphKey& key, std::span<const core::UOp> roots, K
   for (const ScheduleItem& item : schedule.items) {
     KernelRef kernel;
     if (item.kind == ScheduleItem::Kind::Kernel) kernel = std::move(loaded[next_kernel++]);
+    if (core::is_exchange(item)) kernel = load_exchange(item, schedule);
     layout.add(item, std::move(kernel));
   }
   plan.results = layout.results(roots);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/util/log.h"
+#include "core/device/registry.h"
 #include "core/util/config.h"
 #include "hcq/software/launch_device.h"
 #include "tensor/engine/host_copier.h"
@@ -53,6 +54,9 @@ QueueGraph::Placement QueueGraph::placement_of(const ExecutionPlan& plan, const 
                "{} bytes cannot be read from {}: its kernels never run, so its memory has no "
                "contents",
                item.copy_bytes, from.name());
+  for (hcq::Device* device : {&to, &from})
+    if (core::Registry::instance().is_remote(device->index()))
+      return {device, &device->copy_queue()};
   for (hcq::Device* device : {&to, &from})
     if (&to == &from || device->copies_any_memory()) return {device, &device->copy_queue()};
   if (reaches(to, from)) return {&to, &to.copy_queue()};

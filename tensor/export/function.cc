@@ -33,6 +33,14 @@ std::string weight_name(const ExportOptions& options, const Tensor& tensor, usiz
   return fmt::format("state{}", number);
 }
 
+void refuse_exchanges(const engine::ExecutionPlan& plan) {
+  for (const engine::ExecutionPlan::Item& item : plan.items)
+    if (item.kernel != nullptr && item.kernel->ast == nullptr)
+      throw fail(ErrorKind::Unsupported,
+                 "cannot export a function that exchanges with other processes ({})",
+                 item.kernel->name);
+}
+
 }  // namespace
 
 i64 ExportedFunction::Value::bytes() const {
@@ -63,6 +71,7 @@ ExportedFunction JitProgram::exported(const ExportOptions& options) const {
                "cannot export a function that checks its sizes at each call ({})",
                requirements_[0].what);
   }
+  refuse_exchanges(*made.plan->work);
   for (const Slot& slot : slots_) {
     if (slot.kind == Slot::Kind::Draw)
       throw fail(ErrorKind::Unsupported, "cannot export a function that draws random numbers");

@@ -1,0 +1,58 @@
+// Communicator: the other processes of a program that several run (SPMD), as the engine sees them:
+// each has a rank, and devices that this process can name but not use. drivers/mpi implements it.
+// What is exchanged, and when, is the schedule's: see core/schedule/shard.h.
+//
+// Thread safety: all functions may be called from any thread.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "core/device/device.h"
+#include "core/dtype/dtype.h"
+#include "core/uop/op.h"
+
+namespace doorbell::core {
+
+// What every process of a group does at once. Blocks are equal parts of the memory, in the order of
+// the group. In a graph it is a Copy with more args than the device: see core/uop/placement.h.
+enum class ExchangeKind : u8 {
+  Own,            // nothing: this process's part of a value of several
+  StandIn,        // nothing: the value is another process's, which this one only names
+  Reduce,         // everyone gets all combined
+  ReduceScatter,  // everyone gets its own block of all combined
+  Gather,         // everyone gets everyone's, block by block
+  AllToAll,       // block i goes to process i of the group
+};
+
+struct Exchange {
+  ExchangeKind kind = ExchangeKind::StandIn;
+  Op op = Op::Add;  // of Reduce and ReduceScatter
+  DType dtype;
+  i64 bytes = 0;           // of what this process gives
+  std::vector<int> ranks;  // the group, in order
+
+  bool operator==(const Exchange&) const = default;
+};
+
+// "allreduce_add_float32 of 4", for people.
+std::string describe(const Exchange& exchange);
+
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  virtual int local_rank() const = 0;  // among the processes of this machine
+  // Its queue runs all exchanges, one after another. Every process must submit the same in the same
+  // order, as far as it takes part.
+  virtual Device& device() = 0;
+  // A program of that device with the arguments {to, from}.
+  virtual Result<std::unique_ptr<Program>> load(const Exchange& exchange) = 0;
+  // The device of another process. Copies to it send, copies from it receive.
+  virtual Result<std::unique_ptr<Device>> open_remote(DeviceSpec spec, int rank) = 0;
+  // Before the process ends; nothing works afterwards.
+  virtual void leave() = 0;
+};
+
+}  // namespace doorbell::core

@@ -1,0 +1,54 @@
+// Launchers by the variables that they set, and the module.
+#include "runtime/processes.h"
+
+#include "base/os/host.h"
+#include "base/util/try.h"
+#include "drivers/mpi/communicator.h"
+#include "drivers/mpi/find_module.h"
+#include "runtime/environment.h"
+
+namespace doorbell::runtime {
+namespace {
+
+struct Launcher {
+  const char* variable;
+  const char* name;
+};
+
+// The first that is set. [Open MPI FAQ, "environment variables"; PMI-1's PMI_RANK, which MPICH's
+// Hydra and Slurm's pmi2 set; PMIx's PMIX_RANK]
+constexpr Launcher kLaunchers[] = {{"OMPI_COMM_WORLD_RANK", "Open MPI's mpirun"},
+                                   {"PMIX_RANK", "a launcher of PMIx"},
+                                   {"PMI_RANK", "a launcher of PMI"}};
+
+}  // namespace
+
+Result<std::string> launcher(const os::Environment& environment) {
+  for (const auto& [variable, name] : kLaunchers)
+    if (!environment.get(variable).empty()) return std::string(name);
+  if (!environment.get("SLURM_PROCID").empty() && environment.get("SLURM_STEP_NUM_TASKS") != "1")
+    return fail(
+        ErrorKind::NotFound,
+        "Slurm started this process without MPI: use srun --mpi=pmix, or mpirun in the job");
+  if (!environment.get("TORCHELASTIC_RUN_ID").empty())
+    return fail(ErrorKind::NotFound,
+                "torchrun started this process, which MPI cannot join: use mpirun -n {} instead",
+                environment.get("WORLD_SIZE"));
+  return fail(ErrorKind::NotFound,
+              "this process was started alone: start the program by mpirun -n 4, or srun");
+}
+
+Result<core::Communicator*> connect_processes(const dist::InitOptions& options) {
+  TRY(launcher(process_environment()));
+  mpi::LinkOptions link_options{.modules = mpi::module_files(),
+                                .timeout_ns = static_cast<u64>(options.timeout_s * 1e9)};
+  if (link_options.modules.empty())
+    return fail(ErrorKind::Unsupported,
+                "this build has no MPI: build it with -Dmpi=enabled, where mpi.h is installed");
+  TRY(mpi::Link * link, mpi::Link::open(link_options, os::host_clock()));
+  // Never freed: work may outlive main().
+  static mpi::MpiCommunicator& communicator = *new mpi::MpiCommunicator(*link);
+  return &communicator;
+}
+
+}  // namespace doorbell::runtime

@@ -1,0 +1,112 @@
+// Dropping, staging and loading.
+#include "tensor/engine/exchanges.h"
+
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "core/device/registry.h"
+#include "core/schedule/exchange.h"
+#include "tensor/engine/must.h"
+#include "tensor/engine/realize.h"
+
+namespace doorbell::engine {
+namespace {
+
+using core::Registry;
+using core::Schedule;
+using core::ScheduleBuffer;
+using core::ScheduleItem;
+
+bool is_remote(u16 number) { return Registry::instance().is_remote(number); }
+
+bool is_own_work(const ScheduleItem& item, const Schedule& schedule) {
+  if (!is_remote(item.device)) return true;
+  return item.kind == ScheduleItem::Kind::Copy && !core::is_exchange(item) &&
+         !is_remote(schedule.buffers[item.buffers[1]].device);
+}
+
+bool leaves_process(const ScheduleItem& item, const Schedule& schedule) {
+  if (item.kind != ScheduleItem::Kind::Copy) return false;
+  return core::is_exchange(item) || is_remote(item.device) ||
+         is_remote(schedule.buffers[item.buffers[1]].device);
+}
+
+// The queue that exchanges must not wait for another device: that one's later work may wait for it.
+class Stager {
+ public:
+  explicit Stager(Schedule* schedule) : schedule_(*schedule), host_(device("CPU").index()) {}
+
+  void add(ScheduleItem item) {
+    if (!leaves_process(item, schedule_)) return items_.push_back(std::move(item));
+    const u32 to = item.buffers[0], from = item.buffers[1];
+    if (needs_staging(from)) {
+      item.buffers[1] = on_host(from);
+      copy(item.buffers[1], from);
+    }
+    if (needs_staging(to)) item.buffers[0] = on_host(to);
+    const u32 received = item.buffers[0];
+    items_.push_back(std::move(item));
+    if (received != to) copy(to, received);
+  }
+  std::vector<ScheduleItem> take() { return std::move(items_); }
+
+ private:
+  bool needs_staging(u32 buffer) const {
+    const u16 at = schedule_.buffers[buffer].device;
+    return !is_remote(at) && !Registry::instance().name_of(at).starts_with("CPU");
+  }
+  u32 on_host(u32 like) {
+    ScheduleBuffer made = schedule_.buffers[like];
+    made.kind = ScheduleBuffer::Kind::Temporary;
+    made.device = host_;
+    schedule_.buffers.push_back(made);
+    return static_cast<u32>(schedule_.buffers.size() - 1);
+  }
+  void copy(u32 to, u32 from) {
+    items_.push_back({ScheduleItem::Kind::Copy, schedule_.buffers[to].device, nullptr, {to, from}});
+  }
+
+  Schedule& schedule_;
+  const u16 host_;
+  std::vector<ScheduleItem> items_;
+};
+
+}  // namespace
+
+bool is_of_others(u16 device) {
+  return device != 0 && !core::is_placement(device) && is_remote(static_cast<u16>(device - 1));
+}
+
+void keep_own_work(Schedule* schedule) {
+  if (Registry::instance().communicator() == nullptr) return;
+  std::erase_if(schedule->items,
+                [&](const ScheduleItem& item) { return !is_own_work(item, *schedule); });
+  Stager stager(schedule);
+  for (ScheduleItem& item : schedule->items) stager.add(std::move(item));
+  schedule->items = stager.take();
+}
+
+KernelRef load_exchange(const ScheduleItem& item, const Schedule& schedule) {
+  struct Loaded {
+    std::mutex mutex;
+    std::vector<std::pair<core::Exchange, KernelRef>> all;
+  };
+  static Loaded& loaded = *new Loaded;  // never freed: plans outlive main()
+  core::Exchange exchange = core::exchange_of(item, schedule);
+  std::lock_guard lock(loaded.mutex);
+  for (const auto& [known, kernel] : loaded.all)
+    if (known == exchange) return kernel;
+  auto made = std::make_shared<LoadedKernel>();
+  made->name = core::describe(exchange);
+  made->program = must(Registry::instance().communicator()->load(exchange));
+  made->output_count = 1;
+  for (u32 buffer : item.buffers) {
+    const ScheduleBuffer& memory = schedule.buffers[buffer];
+    made->bytes += static_cast<f64>(memory.count * memory.dtype.bytes());
+  }
+  loaded.all.emplace_back(std::move(exchange), made);
+  return made;
+}
+
+}  // namespace doorbell::engine
