@@ -27,6 +27,7 @@ UOp exchange(ShardBuilder& builder, ExchangeKind kind, i64 number, const Placeme
 
 // x of rank n + 1, with its axis `from` moved to `to`.
 UOp move_axis(ShardBuilder& builder, UOp x, i64 from, i64 to) {
+  if (from == to) return x;
   Sizes order;
   for (i64 i = 0; i < static_cast<i64>(x.ndim()); ++i)
     if (i != from) order.push_back(i);

@@ -5,6 +5,7 @@
 #include <nanobind/nanobind.h>
 
 #include "codegen/compile/exit_gate.h"
+#include "python/binding/distributed.h"
 #include "python/binding/function.h"
 
 NB_MODULE(_doorbell, module) {
@@ -20,6 +21,7 @@ NB_MODULE(_doorbell, module) {
   define_surface(tensor);
   define_scopes(module);
   define_devices(module);
+  define_distributed(module);
   define_jit(module);
   define_layers(module);
   define_norms(module);

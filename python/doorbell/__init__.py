@@ -19,12 +19,13 @@ from doorbell.errors import Error
 from doorbell.scopes import no_grad, train
 
 from doorbell import nn  # after all that it uses
+from doorbell import distributed  # after nn
 
 signatures.describe_classes(_doorbell)
 
 __version__ = "0.1.0"
 __all__ = ["Context", "DType", "Device", "Error", "FloatInfo", "IntInfo", "Jit", "Size", "Tensor", "TinyJit",
-           "Variable", "default_device", "device_names", "dtypes", "empty_cache", "errors", "finfo",
+           "Variable", "default_device", "device_names", "distributed", "dtypes", "empty_cache", "errors", "finfo",
            "from_dlpack", "get_printoptions", "iinfo",
            "is_grad_enabled", "is_training", "jit", "manual_seed", "nn", "no_grad", "open_device", "promote_types",
            "set_printoptions", "synchronize", "tensor", "train"]

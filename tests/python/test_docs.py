@@ -34,7 +34,9 @@ def of_classes():
 
 def of_modules():
     for module in (doorbell, doorbell.dtypes, doorbell.errors, doorbell.nn, doorbell.nn.optim, doorbell.nn.state,
-                   doorbell.nn.datasets, doorbell.nn.modules, doorbell.nn.losses, doorbell.nn.utils):
+                   doorbell.nn.datasets, doorbell.nn.modules, doorbell.nn.losses, doorbell.nn.utils,
+                   doorbell.nn.parallel, doorbell.distributed, doorbell.distributed.functional,
+                   doorbell.distributed.checkpoint, doorbell.distributed.mesh, doorbell.distributed.optim):
         yield module.__name__, module.__doc__
         for name, value in vars(module).items():
             if getattr(value, "__module__", None) == module.__name__ and callable(value):

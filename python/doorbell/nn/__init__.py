@@ -13,7 +13,7 @@
 from doorbell._doorbell import (BatchNorm, Conv1d, Conv2d, ConvTranspose1d, ConvTranspose2d, Dropout, Embedding, GRU,
                                GRUCell, GroupNorm, InstanceNorm, LSTM, LSTMCell, LayerNorm, LayerNorm2d, Linear,
                                MultiheadAttention, RMSNorm, RNN, RNNCell)
-from doorbell.nn import datasets, optim, state, utils
+from doorbell.nn import datasets, optim, parallel, state, utils
 from doorbell.nn.losses import (BCELoss, BCEWithLogitsLoss, CrossEntropyLoss, HuberLoss, KLDivLoss, L1Loss, MSELoss,
                                 NLLLoss, SmoothL1Loss)
 from doorbell.nn.modules import (AdaptiveAvgPool2d, AvgPool1d, AvgPool2d, AvgPool3d, CELU, ELU, Flatten, GELU,
@@ -32,4 +32,4 @@ __all__ = ["AdaptiveAvgPool2d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "BCELoss"
            "LeakyReLU", "Linear", "LogSigmoid", "LogSoftmax", "MSELoss", "MaxPool1d", "MaxPool2d", "MaxPool3d",
            "Mish", "MultiheadAttention", "NLLLoss", "RMSNorm", "RNN", "RNNCell", "ReLU", "ReLU6", "SELU",
            "Sequential", "SiLU", "Sigmoid", "SmoothL1Loss", "Softmax", "Softplus", "Softsign", "Tanh", "Unflatten",
-           "datasets", "optim", "state", "utils"]
+           "datasets", "optim", "parallel", "state", "utils"]
