@@ -137,7 +137,7 @@ Tensor ranks_of(const Tensor& windows, const Tensor& largest, const Places& plac
 
 // The number of each window's tap that PyTorch takes for the maximum.
 Tensor chosen_taps(const PoolPlan& plan, const Tensor& x) {
-  const Tensor windows = max_windows(plan, x);
+  const Tensor windows = detail::from_memory(max_windows(plan, x));
   const Tensor ranks =
       ranks_of(windows, windows.max(plan.axes, {.keepdim = true}), taps_of(plan, x.shape()));
   const Tensor rank = ranks.max(plan.axes);

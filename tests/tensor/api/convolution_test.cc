@@ -234,6 +234,16 @@ double total(const std::vector<double>& values) {
 double average(const std::vector<double>& values) { return total(values) / double(values.size()); }
 double of_six(const std::vector<double>& values) { return total(values) / 6; }
 
+// Whatever kernels round its elements, each window finds one that is its maximum.
+TEST(Pooling, EveryWindowPassesItsGradientOn) {
+  const Tensor a = Array::noise({2, 3, 15, 17}, 1).tensor(),
+               b = Array::noise({3, 1, 1}, 2).tensor();
+  const Tensor c = Array::noise({2, 3, 15, 17}, 3).tensor();
+  const Tensor pooled = (a * b + c).exp().max_pool2d({3, 3}, {.stride = 2, .padding = 1});
+  const Tensor gradient = pooled.log().gradient({c}, Tensor::ones({2, 3, 8, 9}))[0];
+  EXPECT_NEAR(gradient.sum().item<float>(), 2 * 3 * 8 * 9, 1e-3);
+}
+
 TEST(Pooling, MaxAndAverage) {
   const Tensor x = kImage.tensor();
   expect_exact(x.max_pool2d({3, 2}, {.stride = {2, 3}}), pool(3, 3, 0, most));
