@@ -12,7 +12,7 @@ WgslLaunch wgsl_launch(std::string_view source, std::span<const u32> memory) {
   CHECK(hw::parse_header(source, &abi), "a text in WGSL without its header");
   CHECK(memory.size() == abi.params.size(), "{} params in WGSL, expected {}", memory.size(),
         abi.params.size());
-  const hw::Sharing sharing(memory.begin(), memory.end());
+  const hw::Sharing sharing{{memory.begin(), memory.end()}};
   WgslLaunch launch;
   launch.source = hw::shared_source(source, abi, sharing);
   for (u32 g = 0; g < hw::bindings_of(sharing); ++g)

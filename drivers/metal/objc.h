@@ -82,7 +82,6 @@ inline constexpr u64 kLanguage3_1 = 3 << 16 | 1;  // MTLLanguageVersion3_1
   F(blit_encoder, "blitCommandEncoder")                                                       \
   F(set_pipeline, "setComputePipelineState:")                                                 \
   F(set_buffer, "setBuffer:offset:atIndex:")                                                  \
-  F(set_offset, "setBufferOffset:atIndex:")                                                   \
   F(set_bytes, "setBytes:length:atIndex:")                                                    \
   F(dispatch, "dispatchThreadgroups:threadsPerThreadgroup:")                                  \
   F(copy_buffer, "copyFromBuffer:sourceOffset:toBuffer:destinationOffset:size:")              \

@@ -111,45 +111,32 @@ Result<WebGpuProgram::Pipeline> WebGpuProgram::compile(const hw::Sharing& sharin
   return made;
 }
 
-Result<std::vector<WebGpuProgram::Window>> WebGpuProgram::windows(
-    std::span<const core::BufferView> buffers, const hw::Sharing& sharing) const {
+Result<Windows> WebGpuProgram::windows(std::span<const core::BufferView> buffers) const {
   const DeviceInfo& info = shared_.context->info();
-  const u64 most = static_cast<u64>(info.binding_bytes) / 4 * 4;
-  std::vector<Window> windows(hw::bindings_of(sharing));
-  std::vector<u64> ends(windows.size(), 0);
+  std::vector<Use> uses;
   for (usize i = 0; i < buffers.size(); ++i) {
-    Window& window = windows[sharing[i]];
+    const Memory& memory = memory_of(buffers[i].buffer->memory());
     const u64 begin = static_cast<u64>(buffers[i].offset);
-    const u64 end = begin + abi_.params[i].count * abi_.params[i].bytes;
-    Memory& memory = memory_of(buffers[i].buffer->memory());
-    window.offset = window.memory == nullptr ? begin : std::min(window.offset, begin);
-    window.memory = &memory;
-    ends[sharing[i]] = std::max(ends[sharing[i]], end);
+    uses.push_back({memory.id, memory.bytes, begin,
+                    begin + abi_.params[i].count * abi_.params[i].bytes, abi_.params[i].written});
   }
-  for (usize g = 0; g < windows.size(); ++g) {
-    Window& window = windows[g];
-    const u64 all = window.memory->bytes, alignment = static_cast<u64>(info.storage_alignment);
-    window.offset = all <= most ? 0 : window.offset / alignment * alignment;
-    window.bytes = std::min(all - window.offset, most);
-    if (ends[g] > window.offset + window.bytes)
-      return named(fail(ErrorKind::Unsupported,
-                        "it uses {} bytes of one buffer, {} binds at most {}",
-                        ends[g] - window.offset, info.name, info.binding_bytes));
-  }
-  return windows;
+  Result<Windows> placed = place_windows(
+      uses, {static_cast<u64>(info.binding_bytes) / 4 * 4, static_cast<u64>(info.storage_alignment),
+             static_cast<u64>(info.storage_buffers)});
+  if (!placed) return named(placed.error());
+  return placed;
 }
 
 Result<const Bound*> WebGpuProgram::bind(LaunchKey key, std::span<const core::BufferView> buffers,
                                          std::span<const i64> variables) {
   Context& context = *shared_.context;
-  const hw::Sharing sharing = hw::sharing_of(buffers.size(), [&](usize i, usize j) {
-    return &memory_of(buffers[i].buffer->memory()) == &memory_of(buffers[j].buffer->memory());
-  });
-  TRY(const Pipeline* pipeline, pipeline_of(sharing));
-  TRY(const std::vector<Window> windows, this->windows(buffers, sharing));
+  TRY(const Windows placed, windows(buffers));
+  const std::vector<Window>& windows = placed.windows;
+  TRY(const Pipeline* pipeline, pipeline_of(placed.sharing));
   std::vector<u32> words(abi_.words(), 0);
   for (usize i = 0; i < buffers.size(); ++i) {
-    const u64 offset = static_cast<u64>(buffers[i].offset) - windows[sharing[i]].offset;
+    const u64 offset =
+        static_cast<u64>(buffers[i].offset) - windows[placed.sharing.binding[i]].offset;
     words[abi_.offset_word(i)] = static_cast<u32>(offset / abi_.params[i].offset_unit());
   }
   for (usize i = 0; i < variables.size(); ++i) {
@@ -164,12 +151,13 @@ Result<const Bound*> WebGpuProgram::bind(LaunchKey key, std::span<const core::Bu
   entries[0].size = words.size() * sizeof(u32);
   Bound bound{pipeline->pipeline.get(), {}, {}, slot.number};
   for (u32 g = 0; g < windows.size(); ++g) {
+    const Memory& memory = memory_of(buffers[windows[g].param].buffer->memory());
     BindGroupEntry& entry = entries[g + 1];
     entry.binding = g + 1;
-    entry.buffer = windows[g].memory->buffer.get();
+    entry.buffer = memory.buffer.get();
     entry.offset = windows[g].offset;
     entry.size = windows[g].bytes;
-    bound.memory.push_back(windows[g].memory->id);
+    bound.memory.push_back(memory.id);
   }
   BindGroupDescriptor descriptor;
   descriptor.layout = pipeline->layout.get();

@@ -11,7 +11,7 @@
 #include "core/device/device.h"
 #include "drivers/webgpu/allocator.h"
 #include "drivers/webgpu/bindings_cache.h"
-#include "drivers/webgpu/hw/abi/bindings.h"
+#include "drivers/webgpu/windows.h"
 
 namespace doorbell::webgpu {
 
@@ -42,11 +42,6 @@ class WebGpuProgram final : public core::Program {
     Owned<BindGroupLayout> layout;
     Owned<ComputePipeline> pipeline;
   };
-  // The part of a buffer that a binding shows.
-  struct Window {
-    Memory* memory;
-    u64 offset, bytes;
-  };
 
   WebGpuProgram(const Launching& launching, u64 number, std::string_view name, std::string source,
                 hw::KernelAbi abi, const core::Binary& binary);
@@ -54,8 +49,7 @@ class WebGpuProgram final : public core::Program {
                             std::span<const i64> variables);
   Result<const Pipeline*> pipeline_of(const hw::Sharing& sharing);
   Result<Pipeline> compile(const hw::Sharing& sharing);
-  Result<std::vector<Window>> windows(std::span<const core::BufferView> buffers,
-                                      const hw::Sharing& sharing) const;
+  Result<Windows> windows(std::span<const core::BufferView> buffers) const;
   Error named(Error error) const;
 
   const Launching shared_;

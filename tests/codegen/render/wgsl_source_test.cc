@@ -69,7 +69,7 @@ TEST(WgslSource, SpecialFloats) {
 // bytes of it are stored.
 TEST(WgslBindings, ParamsOfOneBufferShareABinding) {
   const hw::KernelAbi abi{{{1, true, 16}, {4, false, 4}}, 1};
-  const std::string text = hw::bindings(abi, {0, 0});
+  const std::string text = hw::bindings(abi, {{0, 0}});
   EXPECT_EQ(text.find("@binding(2)"), std::string::npos) << text;
   EXPECT_NE(text.find("@binding(1) var<storage, read_write> b0: array<atomic<u32>>;"),
             std::string::npos)
@@ -78,7 +78,7 @@ TEST(WgslBindings, ParamsOfOneBufferShareABinding) {
             std::string::npos)
       << text;
   // Apart, the second is read only.
-  EXPECT_NE(hw::bindings(abi, {0, 1}).find("@binding(2) var<storage, read> b1: array<u32>;"),
+  EXPECT_NE(hw::bindings(abi, {{0, 1}}).find("@binding(2) var<storage, read> b1: array<u32>;"),
             std::string::npos);
 }
 

@@ -187,6 +187,27 @@ TEST_F(WebGpuTest, CopiesOfAnyBytes) {
   EXPECT_TRUE(device_->synchronize());
 }
 
+// Further apart than one binding shows, as in a large arena.
+TEST_F(WebGpuTest, PartsOfALargeBufferAreBoundApart) {
+  const DeviceInfo& info = device_->info();
+  const i64 bytes = info.binding_bytes + (1 << 20), far = bytes - 32;
+  if (info.binding_bytes > i64{1} << 30 || bytes > info.buffer_bytes)
+    GTEST_SKIP() << "a binding has " << info.binding_bytes << " bytes, a buffer "
+                 << info.buffer_bytes;
+  const auto scale = program();
+  const Ref<Buffer> large = *Buffer::allocate(*device_, bytes);
+  const std::vector<i32> values = {1, 2, 3, 4, 5, 6, 7, 8};
+  ASSERT_TRUE(large->copy_in(values.data(), 32, far));
+  const BufferView views[] = {{large.get(), 64}, {large.get(), far}};
+  const i64 n = 10;
+  Result<void> launched = scale->launch(views, {&n, 1});
+  ASSERT_TRUE(launched) << launched.error().message;
+  std::vector<i32> got(8);
+  ASSERT_TRUE(large->copy_out(got.data(), 32, 64));
+  EXPECT_EQ(got, (std::vector<i32>{10, 21, 32, 43, 54, 65, 76, 87}));
+  EXPECT_TRUE(device_->synchronize());
+}
+
 TEST_F(WebGpuTest, TooMuchMemoryIsAnError) {
   const auto made = Buffer::allocate(*device_, i64{1} << 45);
   ASSERT_FALSE(made);

@@ -77,36 +77,35 @@ bool parse_header(std::string_view source, KernelAbi* abi) {
 }
 
 Sharing nothing_shared(usize params) {
-  Sharing sharing(params);
-  for (usize i = 0; i < params; ++i) sharing[i] = static_cast<u32>(i);
-  return sharing;
+  return sharing_of(params, [](usize, usize) { return false; });
 }
 
 bool is_written(const KernelAbi& abi, const Sharing& sharing, u32 binding) {
-  for (usize i = 0; i < sharing.size(); ++i)
-    if (sharing[i] == binding && abi.params[i].written) return true;
-  return false;
+  for (usize i = 0; i < sharing.binding.size(); ++i)
+    if (sharing.binding[i] == binding && abi.params[i].written) return true;
+  return (sharing.together >> binding & 1) != 0;
 }
 
 std::string bindings(const KernelAbi& abi, const Sharing& sharing) {
   std::string text =
       fmt::format("@group(0) @binding(0) var<uniform> args: array<vec4u, {}>;\n", abi.words() / 4);
   std::vector<bool> atomic(bindings_of(sharing), false);
-  for (usize i = 0; i < sharing.size(); ++i)
-    if (abi.params[i].written && abi.params[i].is_packed()) atomic[sharing[i]] = true;
+  const std::vector<u32>& binding = sharing.binding;
+  for (usize i = 0; i < binding.size(); ++i)
+    if (abi.params[i].written && abi.params[i].is_packed()) atomic[binding[i]] = true;
   for (u32 g = 0; g < atomic.size(); ++g)
     text += fmt::format("@group(0) @binding({}) var<storage, {}> b{}: array<{}>;\n", g + 1,
                         is_written(abi, sharing, g) ? "read_write" : "read", g,
                         atomic[g] ? "atomic<u32>" : "u32");
-  for (usize i = 0; i < sharing.size(); ++i) {
+  for (usize i = 0; i < binding.size(); ++i) {
     const KernelParam& param = abi.params[i];
     const std::string offset = argument(abi.offset_word(i));
     if (!param.is_packed()) {
-      text += word_functions(i, param, sharing[i], atomic[sharing[i]], offset);
+      text += word_functions(i, param, binding[i], atomic[binding[i]], offset);
       continue;
     }
-    const std::string name = std::to_string(i), array = fmt::format("b{}", sharing[i]);
-    text += packed_load(name, array, param.bytes, offset, atomic[sharing[i]]);
+    const std::string name = std::to_string(i), array = fmt::format("b{}", binding[i]);
+    text += packed_load(name, array, param.bytes, offset, atomic[binding[i]]);
     if (param.written) text += packed_store(name, array, param.bytes, offset);
   }
   return text;

@@ -64,12 +64,17 @@ std::string header(const KernelAbi& abi);
 // False if `source` does not begin with one.
 bool parse_header(std::string_view source, KernelAbi* abi);
 
-// Of each param, which binding it shares, numbered in the order of first params.
-using Sharing = std::vector<u32>;
+struct Sharing {
+  std::vector<u32> binding;  // of each param, numbered in the order of first params
+  // Bindings that are read_write, whatever their params are: another one of their buffer is
+  // written. A bit each.
+  u32 together = 0;
+  auto operator<=>(const Sharing&) const = default;
+};
 Sharing nothing_shared(usize params);
 inline u32 bindings_of(const Sharing& sharing) {
   u32 count = 0;
-  for (u32 g : sharing) count = g >= count ? g + 1 : count;
+  for (u32 g : sharing.binding) count = g >= count ? g + 1 : count;
   return count;
 }
 // Whether a binding is written (read_write).
@@ -79,12 +84,12 @@ std::string bindings(const KernelAbi& abi, const Sharing& sharing);
 std::string shared_source(std::string_view source, const KernelAbi& abi, const Sharing& sharing);
 // same(i, j): whether params i and j < i lie in one buffer.
 Sharing sharing_of(usize params, auto same) {
-  Sharing sharing(params);
+  Sharing sharing{std::vector<u32>(params)};
   u32 count = 0;
   for (usize i = 0; i < params; ++i) {
     usize j = 0;
     while (j < i && !same(i, j)) ++j;
-    sharing[i] = j < i ? sharing[j] : count++;
+    sharing.binding[i] = j < i ? sharing.binding[j] : count++;
   }
   return sharing;
 }
