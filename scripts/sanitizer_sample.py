@@ -28,10 +28,10 @@ ADDRESS = {
         ["elf_fuzz", "kernel_binary_fuzz"],
         ["codegen", "conformance compiles *", "doorbell-export*", "doorbell-disasm", "abacus_example"]),
     "drivers": (
-        ["hcq", "drivers/cpu", "drivers/null", "drivers/disk", "drivers/cl", "drivers/webgpu", "tests/hcq",
-         "tests/drivers"],
+        ["hcq", "drivers/cpu", "drivers/null", "drivers/disk", "drivers/cl", "drivers/mpi", "drivers/webgpu",
+         "tests/hcq", "tests/dist", "tests/drivers"],
         ["hcq", "drivers", "tlsf_fuzz"],
-        ["conformance CL*", "conformance CPU*", "conformance NULL", "conformance WEBGPU"]),
+        ["dist on *", "dist faults", "conformance CL*", "conformance CPU*", "conformance NULL", "conformance WEBGPU"]),
     "drivers/amd": (
         ["drivers/amd", "drivers/amd/hw", "tests/drivers/amd", "tests/drivers/amd/hw"],
         ["drivers/amd", "drivers/amd/hw", "amd_*_fuzz"],
