@@ -42,6 +42,7 @@ struct MapRequest {
   bool executable = false;
   bool shared = true;     // stores reach the file or device
   bool populate = false;  // fault the pages in now
+  bool locked = false;    // they stay in memory; needs the right to lock so many
   // Forked children inherit the mapping. If false, the range is unmapped in them, and they do not
   // keep the mapped memory alive.
   bool inherited = true;
@@ -75,6 +76,9 @@ class File {
   // Maps registers, which are accessed only through the Mmio returned: mapped memory, unless the
   // device has to see each access.
   virtual Result<MappedRegisters> map_registers(const MapRequest& request);
+  // Until it is closed, nobody else's succeeds for this file. False: somebody else has it. A door
+  // whose files are its own always succeeds.
+  virtual Result<bool> try_lock() { return true; }
   // The request determines the argument's type. Retried when a signal interrupts it.
   virtual Result<int> ioctl(unsigned long request, void* argument) = 0;
   // Blocks until the device has an event for this file, for at most `timeout_ns`, or until a signal

@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -41,6 +42,9 @@ Result<Mapping> map_descriptor(int descriptor, const MapRequest& request, std::s
   if (request.at) flags |= MAP_FIXED;
 #ifdef MAP_POPULATE
   if (request.populate) flags |= MAP_POPULATE;
+#endif
+#ifdef MAP_LOCKED
+  if (request.locked) flags |= MAP_LOCKED;
 #endif
 #ifdef MAP_NORESERVE
   if (protection == PROT_NONE) flags |= MAP_NORESERVE;
@@ -104,6 +108,12 @@ class HostFile final : public File {
 
   Result<Mapping> map(const MapRequest& request) override {
     return map_descriptor(descriptor_, request, path_.c_str());
+  }
+
+  Result<bool> try_lock() override {
+    if (flock(descriptor_, LOCK_EX | LOCK_NB) == 0) return true;
+    if (errno == EWOULDBLOCK) return false;
+    return fail_errno(errno, "lock {}", path_);
   }
 
   Result<int> ioctl(unsigned long request, void* argument) override {

@@ -1,0 +1,150 @@
+// PCI devices and pinned memory over files of a test. The texts have the form that
+// torvalds/linux drivers/pci/pci-sysfs.c gives them: resource_show(), vendor_show().
+#include "base/os/pci.h"
+
+#include <gtest/gtest.h>
+
+#include "base/os/forwarded_files.h"
+#include "base/os/host.h"
+#include "base/os/pinned_memory.h"
+#include "tests/support/fake_system.h"
+
+namespace doorbell::os {
+namespace {
+
+const std::string kDevices = "/sys/bus/pci/devices/";
+
+// Regions of 32 GiB of memory, 256 MiB of doorbells, ports, 1 MiB of registers, and the ROM.
+constexpr const char* kRegions =
+    "0x0000007800000000 0x0000007fffffffff 0x000000000014220c\n"
+    "0x0000000000000000 0x0000000000000000 0x0000000000000000\n"
+    "0x0000008000000000 0x000000800fffffff 0x000000000014220c\n"
+    "0x0000000000000000 0x0000000000000000 0x0000000000000000\n"
+    "0x000000000000f000 0x000000000000f0ff 0x0000000000040101\n"
+    "0x00000000fcb00000 0x00000000fcbfffff 0x0000000000040200\n"
+    "0x00000000fcc00000 0x00000000fcc1ffff 0x0000000000046200\n";
+
+struct PciTest : ::testing::Test {
+  ::doorbell::testing::FakeFiles files;
+
+  void add(const std::string& address, const char* vendor) {
+    const std::string folder = kDevices + address;
+    EXPECT_TRUE(files.make_folders(folder));
+    files.add(folder + "/vendor", vendor);
+    files.add(folder + "/device", "0x744c\n");
+    files.add(folder + "/class", "0x030000\n");
+    files.add(folder + "/resource", kRegions);
+    files.add(folder + "/config", std::string("\x02\x10\x4c\x74\x03\x00\x10\x00", 8));
+  }
+};
+
+TEST_F(PciTest, ListsTheDevicesOfAVendor) {
+  add("0000:03:00.0", "0x1002\n");
+  add("0000:00:1f.0", "0x8086\n");
+  add("0000:01:00.0", "0x1002\n");
+  const auto ids = list_pci(files, 0x1002);
+  ASSERT_TRUE(ids) << ids.error().message;
+  ASSERT_EQ(ids->size(), 2u);
+  EXPECT_EQ((*ids)[0].address, "0000:01:00.0");
+  EXPECT_EQ((*ids)[1].device, 0x744c);
+  EXPECT_EQ((*ids)[1].class_code, 0x030000u);
+}
+
+TEST_F(PciTest, HasNoDevicesWithoutABus) { EXPECT_TRUE(list_pci(files, 0x1002)->empty()); }
+
+TEST_F(PciTest, ReadsRegionsAndBecomesABusMaster) {
+  add("0000:03:00.0", "0x1002\n");
+  auto device = PciDevice::open(files, {.address = "0000:03:00.0"});
+  ASSERT_TRUE(device) << device.error().message;
+  EXPECT_EQ((*device)->regions()[0].address, 0x7800000000u);
+  EXPECT_EQ((*device)->regions()[0].bytes, u64{32} << 30);
+  EXPECT_EQ((*device)->regions()[1].bytes, 0u);
+  EXPECT_EQ((*device)->regions()[5].bytes, u64{1} << 20);
+  EXPECT_FALSE((*device)->map_memory(1));
+  ASSERT_TRUE((*device)->set_bus_master(true));
+  EXPECT_EQ(*(*device)->read_config(kPciCommand), 7);
+  ASSERT_TRUE((*device)->set_bus_master(false));
+  EXPECT_EQ(*(*device)->read_config(kPciCommand), 3);
+}
+
+TEST_F(PciTest, LeavesADeviceToTheKernelsDriver) {
+  add("0000:03:00.0", "0x1002\n");
+  files.add(kDevices + "0000:03:00.0/driver", "");
+  const auto device = PciDevice::open(files, {.address = "0000:03:00.0"});
+  ASSERT_FALSE(device);
+  EXPECT_EQ(device.error().kind, ErrorKind::Busy);
+  EXPECT_NE(device.error().message.find("echo 0000:03:00.0 > "), std::string::npos);
+}
+
+TEST_F(PciTest, RefusesLinesThatAreNoRegions) {
+  add("0000:03:00.0", "0x1002\n");
+  for (const char* text : {"", "0x10\n", "0x10 0x\n", "0x10 0x5 0x0\n", "16 32 0\n"}) {
+    files.add(kDevices + "0000:03:00.0/resource", text);
+    EXPECT_FALSE(PciDevice::open(files, {.address = "0000:03:00.0"})) << text;
+  }
+}
+
+// ---- pinned memory ------------------------------------------------------------------------------
+
+// Memory of the host, and a page map that the test writes.
+struct PageMap final : ForwardedFiles {
+  explicit PageMap(Files& texts) : ForwardedFiles(texts) {}
+  u64 first_entry = 0, stride = 1;
+  u64 offset = 0;  // of the last read
+
+  struct Entries final : File {
+    explicit Entries(PageMap& owner) : owner(owner) {}
+    Result<usize> read_at(u64 offset, std::span<u8> into) override {
+      owner.offset = offset;
+      u64* const entries = reinterpret_cast<u64*>(into.data());
+      for (usize i = 0; i < into.size() / 8; ++i)
+        entries[i] = owner.first_entry == 0 ? u64{1} << 63 : owner.first_entry + i * owner.stride;
+      return into.size();
+    }
+    Result<void> write_at(u64, std::span<const u8>) override { return {}; }
+    Result<u64> size() override { return u64{0}; }
+    Result<Mapping> map(const MapRequest&) override { return Mapping(); }
+    Result<int> ioctl(unsigned long, void*) override { return 0; }
+    int descriptor() const override { return -1; }
+    PageMap& owner;
+  };
+  Result<std::unique_ptr<File>> open(const std::string& path, Access access) override {
+    if (path == "/proc/self/pagemap") return std::make_unique<Entries>(*this);
+    return ForwardedFiles::open(path, access);
+  }
+  Result<Mapping> map_anonymous(const MapRequest& request) override {
+    EXPECT_TRUE(request.locked && request.populate && request.shared);
+    MapRequest unlocked = request;
+    unlocked.locked = false;
+    return host_files().map_anonymous(unlocked);
+  }
+};
+
+TEST_F(PciTest, PinsMemoryAndJoinsPagesThatFollowEachOther) {
+  const u64 page = host_page_bytes();
+  PageMap map(files);
+  map.first_entry = u64{1} << 63 | 0x1234;
+  const auto memory = PinnedMemory::allocate(map, 3 * page - 5, true);
+  ASSERT_TRUE(memory) << memory.error().message;
+  ASSERT_EQ(memory->ranges().size(), 1u);
+  EXPECT_EQ(memory->ranges()[0].address, 0x1234 * page);
+  EXPECT_EQ(memory->ranges()[0].bytes, 3 * page);
+  EXPECT_EQ(map.offset, reinterpret_cast<u64>(memory->bytes().data()) / page * 8);
+  map.stride = 2;
+  EXPECT_EQ(PinnedMemory::allocate(map, 3 * page, true)->ranges().size(), 3u);
+}
+
+TEST_F(PciTest, SaysWhatPinningTakes) {
+  PageMap map(files);
+  const auto hidden = PinnedMemory::allocate(map, 4096, true);
+  ASSERT_FALSE(hidden);
+  EXPECT_EQ(hidden.error().kind, ErrorKind::Permission);
+  ASSERT_TRUE(files.make_folders("/proc/sys/vm"));
+  files.add("/proc/sys/vm/compact_unevictable_allowed", "1\n");
+  const auto moved = PinnedMemory::allocate(map, 4096, true);
+  ASSERT_FALSE(moved);
+  EXPECT_NE(moved.error().message.find("echo 0 > /proc/sys/vm"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace doorbell::os
