@@ -1,0 +1,36 @@
+// AMD's firmware files: a common header, one more of the file's kind, and images, which go to the
+// security processor each under a type of its own. Where files lie is for
+// drivers/amd/kernel/pci/firmware_files.h.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "base/util/result.h"
+#include "drivers/amd/hw/bare/psp.h"
+
+namespace doorbell::amd::hw {
+
+enum class FirmwareKind : u8 { Smu, Sdma, Mec, Imu, Rlc };
+
+// What one LOAD_IP_FW command loads. Bytes are borrowed from the file.
+struct FirmwareImage {
+  PspFirmware type;
+  std::span<const u8> bytes;
+};
+struct FirmwareFile {
+  u32 version = 0;
+  std::vector<FirmwareImage> images;  // in the order in which they are loaded
+  u64 entry = 0;                      // of Mec: the address of its first instruction
+};
+// Any bytes: a header of a version that is not known, or images outside of the file, are refused.
+Result<FirmwareFile> read_firmware(FirmwareKind kind, std::span<const u8> file);
+
+// The parts of psp_*_sos.bin.
+struct PspImage {
+  PspPart part;
+  std::span<const u8> bytes;
+};
+Result<std::vector<PspImage>> read_psp_file(std::span<const u8> file);
+
+}  // namespace doorbell::amd::hw

@@ -1,0 +1,100 @@
+// The memory queue descriptor (MQD) of a compute queue: what the command processor saves and
+// restores of it, and the registers that are set from it when it is put on the hardware.
+// Word 0x80 + n is the register CP_MQD_BASE_ADDR + n, up to CP_HQD_PQ_WPTR_HI.
+// [torvalds/linux v11_structs.h v11_compute_mqd; gfx_v11_0.c gfx_v11_0_compute_mqd_init(),
+// amdgpu_amdkfd_gfx_v11.c hqd_load_v11(); kfd_mqd_manager_v11.c init_mqd(), update_mqd();
+// tinygrad ip.py AM_GFX.setup_ring()]
+#pragma once
+
+#include "base/bits/record.h"
+
+namespace doorbell::amd::hw {
+
+inline constexpr u32 kMqdWords = 512, kMqdHeader = 0xc0310800, kMqdRegisters = 0x80;
+inline constexpr u32 kHqdRegisters = 56;  // CP_MQD_BASE_ADDR to CP_HQD_PQ_WPTR_HI
+
+// Where an MQD's words lie, and, from kMqdRegisters on, which register is which.
+enum class Mqd : u16 {
+  Header = 0,
+  StaticThreadMgmtSe0 = 23,
+  StaticThreadMgmtSe1 = 24,
+  StaticThreadMgmtSe2 = 26,
+  StaticThreadMgmtSe3 = 27,
+  StaticThreadMgmtSe4 = 44,  // and the next three
+  BaseAddrLo = 128,
+  BaseAddrHi = 129,
+  Active = 130,
+  Vmid = 131,
+  PersistentState = 132,
+  PipePriority = 133,
+  QueuePriority = 134,
+  Quantum = 135,
+  PqBaseLo = 136,
+  PqBaseHi = 137,
+  PqRptr = 138,
+  PqRptrReportAddrLo = 139,
+  PqRptrReportAddrHi = 140,
+  PqWptrPollAddrLo = 141,
+  PqWptrPollAddrHi = 142,
+  PqDoorbellControl = 143,
+  PqControl = 145,
+  IbControl = 149,
+  DequeueRequest = 152,
+  HqStatus0 = 160,
+  MqdControl = 162,
+  EopBaseAddrLo = 165,
+  EopBaseAddrHi = 166,
+  EopControl = 167,
+  AqlControl = 181,
+  PqWptrLo = 182,
+  PqWptrHi = 183,
+};
+constexpr u32 index_of(Mqd word) { return static_cast<u32>(word); }
+// Of a register behind CP_MQD_BASE_ADDR.
+constexpr u32 hqd_index(Mqd word) { return index_of(word) - kMqdRegisters; }
+
+// CP_HQD_PQ_CONTROL. The queue has 2^(size + 1) words. [gc_11_0_0_sh_mask.h CP_HQD_PQ_CONTROL]
+struct HqdPqControl {
+  static constexpr u32 kWords = 1;
+  u8 size = 0, rptr_block_size = 0;
+  bool queue_full_en = false;
+  u8 slot_based_wptr = 0;
+  bool no_update_rptr = false, unord_dispatch = false, priv_state = false, kmd_queue = false;
+  static constexpr void fields(auto& p, auto f) {
+    f("QUEUE_SIZE", word(0, 5, 0), p.size);
+    f("RPTR_BLOCK_SIZE", word(0, 13, 8), p.rptr_block_size);
+    f("QUEUE_FULL_EN", word(0, 14, 14), p.queue_full_en);
+    f("SLOT_BASED_WPTR", word(0, 19, 18), p.slot_based_wptr);
+    f("NO_UPDATE_RPTR", word(0, 27, 27), p.no_update_rptr);
+    f("UNORD_DISPATCH", word(0, 28, 28), p.unord_dispatch);
+    f("PRIV_STATE", word(0, 30, 30), p.priv_state);
+    f("KMD_QUEUE", word(0, 31, 31), p.kmd_queue);
+  }
+};
+static_assert(sound<HqdPqControl>());
+
+// CP_HQD_PQ_DOORBELL_CONTROL; the offset counts 32-bit words. [gc_11_0_0_sh_mask.h, the same]
+struct HqdDoorbellControl {
+  static constexpr u32 kWords = 1;
+  u32 offset = 0;
+  bool enable = false;
+  static constexpr void fields(auto& p, auto f) {
+    f("DOORBELL_OFFSET", word(0, 27, 2), p.offset);
+    f("DOORBELL_EN", word(0, 30, 30), p.enable);
+  }
+};
+static_assert(sound<HqdDoorbellControl>());
+
+// CP_HQD_PERSISTENT_STATE 17:8 PRELOAD_SIZE 0x55, 0 PRELOAD_REQ. [the kernel and tinygrad alike]
+inline constexpr u32 kHqdPersistentState = 0x55 << 8 | 1;
+// CP_HQD_IB_CONTROL 21:20 MIN_IB_AVAIL_SIZE 3.
+inline constexpr u32 kHqdIbControl = 3 << 20;
+// CP_HQD_QUANTUM: enabled, of scale 1, duration 1. [kfd_mqd_manager_v11.c init_mqd()]
+inline constexpr u32 kHqdQuantum = 0x111;
+// CP_HQD_HQ_STATUS0 and CP_MQD_CONTROL 8 PRIV_STATE as tinygrad has them.
+inline constexpr u32 kHqdHqStatus0 = 0x20004000, kMqdControl = 1 << 8;
+// CP_HQD_DEQUEUE_REQUEST: waves of the queue are ended. [amdgpu_amdkfd_gfx_v11.c hqd_destroy_v11():
+// RESET_WAVES]
+inline constexpr u32 kDequeueResetWaves = 2;
+
+}  // namespace doorbell::amd::hw

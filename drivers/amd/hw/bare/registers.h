@@ -1,0 +1,92 @@
+// Registers of a GPU that no kernel driver runs: names, and where they lie. See registers.def for
+// the list, fields.h for what is in them; discovery.h reads the base addresses.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "base/util/types.h"
+
+namespace doorbell::amd::hw {
+
+// A part of the GPU with registers of its own, as the discovery table lists them.
+// [torvalds/linux soc15_hw_ip.h *_HWID; amdgpu_discovery.c hw_id_map]
+enum class Block : u8 { Gc, MmHub, Nbio, Mp0, Mp1, Hdp, OssSys, SmuIo, Sdma0 };
+inline constexpr usize kBlocks = 9;
+
+struct BlockName {
+  u16 hardware_id;
+  std::string_view name;
+};
+inline constexpr std::array<BlockName, kBlocks> kBlockNames{{{11, "GC"},
+                                                             {34, "MMHUB"},
+                                                             {108, "NBIF"},
+                                                             {255, "MP0"},
+                                                             {1, "MP1"},
+                                                             {41, "HDP"},
+                                                             {40, "OSSSYS"},
+                                                             {4, "SMUIO"},
+                                                             {42, "SDMA0"}}};
+constexpr u16 hardware_id(Block block) {
+  return kBlockNames[static_cast<usize>(block)].hardware_id;
+}
+constexpr std::string_view name_of(Block block) {
+  return kBlockNames[static_cast<usize>(block)].name;
+}
+
+enum class Reg : u16 {
+#define DOORBELL_REGISTER(name, ...) name,
+#include "drivers/amd/hw/bare/registers.def"
+#undef DOORBELL_REGISTER
+};
+
+struct RegisterPlace {
+  std::string_view name;  // the vendor's
+  Block block;
+  u8 segment;
+  u32 offset;  // in words
+};
+
+inline constexpr RegisterPlace kRegisterPlaces[] = {
+#define DOORBELL_REGISTER(name, text, block, segment, offset) {text, Block::block, segment, offset},
+#include "drivers/amd/hw/bare/registers.def"
+#undef DOORBELL_REGISTER
+};
+inline constexpr usize kRegisters = std::size(kRegisterPlaces);
+constexpr const RegisterPlace& place_of(Reg reg) {
+  return kRegisterPlaces[static_cast<usize>(reg)];
+}
+
+// Where the size of the memory in MiB lies, before any base address is known: an absolute address,
+// in words. The discovery table lies 64 KiB below the end of that memory.
+// [amdgpu_discovery.c mmRCC_CONFIG_MEMSIZE, DISCOVERY_TMR_OFFSET; tinygrad amdev.py
+// _run_discovery()]
+inline constexpr u32 kConfigMemsize = 0xde3;
+inline constexpr u64 kDiscoveryFromEnd = u64{64} << 10, kDiscoveryBytes = u64{10} << 10;
+
+// The mailboxes of the power controller that debug messages take, and the message that resets the
+// whole GPU. [smu_v13_0.c, DEBUGSMC_MSG_Mode1Reset in smu_v13_0_0_ppsmc.h; tinygrad ip.py
+// AM_SMU.mode1_reset()]
+inline constexpr u32 kDebugMode1Reset = 2;
+
+// Messages to the power controller of MP1 13.0.0. [smu_v13_0_0_ppsmc.h]
+enum class SmuMessage : u32 {
+  TestMessage = 1,
+  GetSmuVersion = 2,
+  EnableAllSmuFeatures = 6,
+  SetDriverDramAddrHigh = 0xe,
+  SetDriverDramAddrLow = 0xf,
+  SetSoftMinByFreq = 0x19,
+  SetSoftMaxByFreq = 0x1a,
+  GetDpmFreqByIndex = 0x1f,
+};
+// Answers. [smu_cmn.c SMU_RESP_*]
+inline constexpr u32 kSmuOk = 1, kSmuUnknownMessage = 0xfe, kSmuRejected = 0xfd;
+// Clocks that a driver sets. [smu13_driver_if_v13_0_0.h PPCLK_e]
+enum class SmuClock : u32 { Gfx = 0, Soc = 1, Memory = 2, Fabric = 3 };
+
+// Doorbells: 64 bits each, by number. [amdgpu_doorbell.h AMDGPU_NAVI10_DOORBELL_MEC_RING0,
+// _sDMA_ENGINE0; registers count 32-bit words]
+inline constexpr u32 kFirstComputeDoorbell = 3, kFirstCopyDoorbell = 256;
+
+}  // namespace doorbell::amd::hw
