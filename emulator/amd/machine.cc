@@ -14,6 +14,7 @@
 #include "base/util/log.h"
 #include "base/util/try.h"
 #include "emulator/amd/all_checks.h"
+#include "emulator/amd/bare/bare_files.h"
 #include "emulator/amd/breakpoints.h"
 #include "emulator/amd/cp/gpu.h"
 #include "emulator/amd/cp/rules.h"
@@ -36,8 +37,9 @@ constexpr u64 kPatience = 1 << 20, kGlance = 1 << 15;
 // A GPU behind its kernel's door.
 class GpuEngine final : public Engine {
  public:
-  GpuEngine(const Chip& chip, Kfd& kfd, u32 index, const MachineOptions& options,
-            UndefinedMemory* undefined, AgentRaces* races, std::function<void()> rung)
+  GpuEngine(const Chip& chip, Kfd& kfd, Interrupts& interrupts, u32 index,
+            const MachineOptions& options, UndefinedMemory* undefined, AgentRaces* races,
+            std::function<void()> rung)
       : rung_(moves_with_doorbells(options, races) ? std::move(rung) : nullptr),
         launcher_({.chip = &chip,
                    .space = &kfd.devices()[index]->space,
@@ -60,7 +62,7 @@ class GpuEngine final : public Engine {
               .compute_slots = kfd.devices()[index]->slot.node->cp_queues,
               .index = static_cast<int>(index),
               .memory = &kfd.devices()[index]->space,
-              .interrupts = &kfd.interrupts(index),
+              .interrupts = &interrupts,
               .checks = &kfd.checks(),
               .launcher = &launcher_,
               .trace = kfd.trace(),
@@ -142,11 +144,15 @@ struct Machine::State {
   std::unique_ptr<HostRaces> host;         // the same
   std::atomic<u64> now_ns{1'000'000'000};  // lockstep
   std::unique_ptr<Kfd> kfd;
+  BusMemory bus;
+  std::vector<std::unique_ptr<BareGpu>> bare;       // of a bare machine; use kfd's devices
   std::vector<std::unique_ptr<GpuEngine>> engines;  // go before the Kfd that they interrupt
   std::mutex moving;                                // lockstep: one mover at a time
   std::mt19937_64 random;                           // chooses who runs next; under moving
 
   Gpu::Rest run_until_rest(u64 patience);
+  // The counter of 100 MHz that the GPUs' timestamps are made of.
+  u64 ticks() const { return kfd->now_ns() / 10; }
   // Nothing moves: what each queue waits for, and where a value that is waited for may be.
   std::string tell_waits(Events::Slots slots);
   // A rule is broken when the newest value of memory that is waited for has not left an L2.
@@ -188,8 +194,19 @@ Result<std::unique_ptr<Machine>> Machine::create(MachineOptions options) {
   std::unique_ptr<Machine> machine(new Machine(std::move(state)));
   State& parts = *machine->state_;
   for (const auto& device : parts.kfd->devices()) {
+    const u32 index = device->slot.index;
+    if (parts.options.bare) {
+      if (device->slot.node->name != "gfx1100")
+        return fail(ErrorKind::Unsupported,
+                    "GPU {} is a {}: without a kernel driver only gfx1100 is emulated", index,
+                    device->slot.node->name);
+      parts.bare.push_back(std::make_unique<BareGpu>(*device, parts.checks, parts.bus,
+                                                     [state = &parts] { return state->ticks(); }));
+    }
+    Interrupts& interrupts = parts.options.bare ? static_cast<Interrupts&>(*parts.bare.back())
+                                                : parts.kfd->interrupts(index);
     parts.engines.push_back(std::make_unique<GpuEngine>(
-        *find_chip(device->slot.node->name), *parts.kfd, device->slot.index, parts.options,
+        *find_chip(device->slot.node->name), *parts.kfd, interrupts, index, parts.options,
         undefined, parts.races.get(), [m = machine.get()] { m->run_some(); }));
     device->engine = parts.engines.back().get();
   }
@@ -217,6 +234,7 @@ Machine::~Machine() {
 }
 
 void Machine::tell_leaks() {
+  for (const auto& gpu : state_->bare) gpu->tell_leaks();
   const usize queues = state_->kfd->queues().left().size();
   const usize buffers = state_->kfd->buffers().count();
   if (queues || buffers)
@@ -225,6 +243,7 @@ void Machine::tell_leaks() {
 }
 
 std::unique_ptr<os::Files> Machine::files(os::Files& host) {
+  if (state_->options.bare) return std::make_unique<BareFiles>(state_->bare, state_->bus, host);
   return std::make_unique<KfdFiles>(*state_->kfd, host);
 }
 
@@ -236,6 +255,12 @@ std::unique_ptr<os::Clock> Machine::clock(os::Clock& host) {
 Checks& Machine::checks() { return state_->checks; }
 os::HostAccesses* Machine::host_accesses() { return state_->host.get(); }
 Kfd& Machine::kfd() { return *state_->kfd; }
+BareGpu& Machine::bare_gpu(usize index) { return *state_->bare.at(index); }
+
+std::string Machine::last_fault(usize index) {
+  if (state_->options.bare) return state_->bare.at(index)->last_fault();
+  return state_->kfd->last_fault(state_->kfd->devices()[index]->slot.gpu_id());
+}
 
 // Does nothing if another thread runs the machine, or if it is called from an interrupt.
 bool Machine::run_some() {

@@ -18,15 +18,17 @@
 
 namespace doorbell::emu::amdgpu {
 
+class BareGpu;
 class Breakpoints;
 class Kfd;
 class PacketHook;
 
 struct MachineOptions {
   std::vector<std::string> gpus = {"gfx1100"};  // as make_slots() of kfd/topology.h takes them
-  std::string checks = "error";                 // as Checks::configure() takes it
-  bool adversarial = false;  // the weakest legal hardware, instead of the fastest
-  bool lockstep = false;     // no threads: the doors move the machine, the same for a seed
+  bool bare = false;  // no kernel driver has them: they are PCI devices (bare/bare_files.h)
+  std::string checks = "error";  // as Checks::configure() takes it
+  bool adversarial = false;      // the weakest legal hardware, instead of the fastest
+  bool lockstep = false;         // no threads: the doors move the machine, the same for a seed
   // A grid that has run so many wave instructions hangs (cp/gpu.h); 0: no limit, but in
   // lockstep, where no clock ends a wait, after 2^28.
   u64 hang_after = 0;
@@ -68,6 +70,10 @@ class Machine {
   // For drivers in this process: is told what the host accesses; null: races are not judged.
   os::HostAccesses* host_accesses();
   Kfd& kfd();
+  // What stopped a GPU last, whatever door it is behind; empty: nothing did.
+  std::string last_fault(usize index);
+  // Of a bare machine.
+  BareGpu& bare_gpu(usize index);
   // Reports what the process leaves, as its end would.
   void tell_leaks();
   // Lockstep: until no queue of any GPU can go on, or waves have run for so long that they may be

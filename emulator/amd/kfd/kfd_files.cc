@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "base/os/file_tree.h"
 #include "base/os/host.h"
 #include "base/util/try.h"
 
@@ -186,15 +187,8 @@ bool SystemTree::is_folder(const std::string& resolved) const {
 
 std::vector<std::string> SystemTree::list(const std::string& resolved) const {
   std::set<std::string> names;
-  auto collect = [&](const auto& map) {
-    for (auto entry = map.lower_bound(resolved + "/");
-         entry != map.end() && entry->first.starts_with(resolved + "/"); ++entry) {
-      std::string rest = entry->first.substr(resolved.size() + 1);
-      names.insert(rest.substr(0, rest.find('/')));
-    }
-  };
-  collect(files_.files);
-  collect(files_.links);
+  for (const auto* map : {&files_.files, &files_.links})
+    for (std::string& name : os::names_in(*map, resolved)) names.insert(std::move(name));
   return {names.begin(), names.end()};
 }
 

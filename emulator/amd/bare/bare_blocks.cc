@@ -1,0 +1,267 @@
+// The power controller, the memory hubs, the interrupt handler, and faults.
+// [torvalds/linux smu_cmn.c, smu_v13_0_0_ppsmc.h; gfxhub_v3_0.c, mmhub_v3_0.c, gmc_v11_0.c;
+// ih_v6_0.c; irqsrcs_gfx_11_0_0.h]
+#include <array>
+#include <bit>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "drivers/amd/hw/bare/fields.h"
+#include "drivers/amd/hw/bare/page_table.h"
+#include "emulator/amd/bare/bare_checks.h"
+#include "emulator/amd/bare/bare_gpu.h"
+#include "emulator/amd/cp/rules.h"
+#include "emulator/amd/kfd/kfd_checks.h"
+
+namespace doorbell::emu::amdgpu {
+
+using amd::hw::SmuMessage;
+
+namespace {
+
+constexpr u64 kMegabytes16 = 24, kPage = 12;
+constexpr u16 kBusMasterBit = 4;
+constexpr u32 kVersion = 0x004e7e00;
+constexpr u64 kTableBytes = 0x4000;  // of the driver's
+// Levels of a clock in MHz, by index.
+constexpr std::array<u32, 3> kLevels{300, 1200, 2400};
+
+}  // namespace
+
+// ---- the power controller -----------------------------------------------------------------------
+
+void BareGpu::send_message(bool is_debug) {
+  const u32 message = value(is_debug ? Reg::Mp1SmnC2pmsg75 : Reg::Mp1SmnC2pmsg66);
+  u32& argument = value(is_debug ? Reg::Mp1SmnC2pmsg53 : Reg::Mp1SmnC2pmsg82);
+  u32& answer = value(is_debug ? Reg::Mp1SmnC2pmsg54 : Reg::Mp1SmnC2pmsg90);
+  if (!psp_.has_smu_firmware() || answer != 0) {
+    checks_.report(kSmuMessage, fmt::format("message {:#x}, {}", message,
+                                            answer != 0 ? "while the answer to the last one stands"
+                                                        : "to a controller without firmware"));
+    return;
+  }
+  answer = amd::hw::kSmuOk;
+  if (is_debug) {
+    if (message == amd::hw::kDebugMode1Reset) return reset();
+    checks_.report(kSmuMessage, fmt::format("debug message {:#x} is not known", message));
+    answer = amd::hw::kSmuUnknownMessage;
+    return;
+  }
+  switch (static_cast<SmuMessage>(message)) {
+    case SmuMessage::TestMessage: argument += 1; return;
+    case SmuMessage::GetSmuVersion: argument = kVersion; return;
+    case SmuMessage::SetDriverDramAddrHigh:
+      smu_table_ = (smu_table_ & 0xffff'ffff) | u64{argument} << 32;
+      return;
+    case SmuMessage::SetDriverDramAddrLow: smu_table_ = (smu_table_ >> 32 << 32) | argument; return;
+    case SmuMessage::EnableAllSmuFeatures:
+      if (memory_.find(smu_table_, kTableBytes).empty())
+        checks_.report(
+            kSmuTable,
+            fmt::format("features are enabled with the driver's table at {:#x}", smu_table_));
+      return;
+    case SmuMessage::GetDpmFreqByIndex: {
+      const u32 index = argument & 0xffff;
+      argument = index == 0xff ? static_cast<u32>(kLevels.size())
+                               : kLevels[std::min<usize>(index, kLevels.size() - 1)];
+      return;
+    }
+    case SmuMessage::SetSoftMinByFreq:
+    case SmuMessage::SetSoftMaxByFreq: return;
+  }
+  checks_.report(kSmuMessage, fmt::format("message {:#x} is not known", message));
+  answer = amd::hw::kSmuUnknownMessage;
+}
+
+// ---- the memory hubs ----------------------------------------------------------------------------
+
+// What is wrong with a hub's registers, or nothing.
+std::string BareGpu::judge_hub(bool is_graphics) {
+  const auto pick = [&](Reg graphics, Reg memory) {
+    return value(is_graphics ? graphics : memory);
+  };
+  const auto context = amd::hw::fields_of<amd::hw::VmContextControl>(
+      pick(Reg::GcvmContext0Cntl, Reg::MmvmContext0Cntl));
+  if (!context.enable || context.depth != amd::hw::kPageLevels - 1 || context.block_size != 0)
+    return "context 0 is not on, 4 levels deep";
+  const u64 table =
+      pick(Reg::GcvmContext0PageTableBaseAddrLo32, Reg::MmvmContext0PageTableBaseAddrLo32) |
+      u64{pick(Reg::GcvmContext0PageTableBaseAddrHi32, Reg::MmvmContext0PageTableBaseAddrHi32)}
+          << 32;
+  if ((table & 0xfff) != 1 || table >= memory_.bytes())
+    return fmt::format("its tables begin with {:#x}", table);
+  const auto l1 = amd::hw::fields_of<amd::hw::L1TlbControl>(
+      pick(Reg::GcmcVmMxL1TlbCntl, Reg::MmmcVmMxL1TlbCntl));
+  const auto l2 = amd::hw::fields_of<amd::hw::L2Control>(pick(Reg::GcvmL2Cntl, Reg::MmvmL2Cntl));
+  if (!l1.enable || l1.system_access_mode != 3 || !l1.advanced_driver_model || !l2.enable)
+    return "its TLBs are not on, or do not translate";
+  constexpr u64 kUnit = 18;
+  const u64 low = pick(Reg::GcmcVmSystemApertureLowAddr, Reg::MmmcVmSystemApertureLowAddr);
+  const u64 high = pick(Reg::GcmcVmSystemApertureHighAddr, Reg::MmmcVmSystemApertureHighAddr);
+  if (low << kUnit != kFramebuffer || high < (kFramebuffer + memory_.bytes() - 1) >> kUnit)
+    return fmt::format("its aperture is from {:#x} to {:#x}", low << kUnit, high << kUnit);
+  if (pick(Reg::GcmcVmAgpTop, Reg::MmmcVmAgpTop) >= pick(Reg::GcmcVmAgpBot, Reg::MmmcVmAgpBot))
+    return "its AGP aperture is open";
+  const u64 range =
+      pick(Reg::GcvmInvalidateEng17AddrRangeLo32, Reg::MmvmInvalidateEng17AddrRangeLo32) |
+      u64{pick(Reg::GcvmInvalidateEng17AddrRangeHi32, Reg::MmvmInvalidateEng17AddrRangeHi32)} << 32;
+  if (range != 0x1f'ffff'ffff) return fmt::format("invalidations cover {:#x}", range);
+  const auto joined = [&](Reg low, Reg high) { return value(low) | u64{value(high)} << 32; };
+  const bool is_alike =
+      joined(Reg::GcvmContext0PageTableStartAddrLo32, Reg::GcvmContext0PageTableStartAddrHi32) ==
+          joined(Reg::MmvmContext0PageTableStartAddrLo32,
+                 Reg::MmvmContext0PageTableStartAddrHi32) &&
+      joined(Reg::GcvmContext0PageTableEndAddrLo32, Reg::GcvmContext0PageTableEndAddrHi32) ==
+          joined(Reg::MmvmContext0PageTableEndAddrLo32, Reg::MmvmContext0PageTableEndAddrHi32);
+  if (is_translating_ && !is_alike) return "the hubs have different ranges";
+  if (joined(Reg::GcvmContext0PageTableEndAddrLo32, Reg::GcvmContext0PageTableEndAddrHi32) >>
+          (48 - kPage) !=
+      0)
+    return "its range ends beyond 48 bits";
+  return "";
+}
+
+void BareGpu::set_up_context() {
+  const auto address = [&](Reg low, Reg high) { return pair(low, high) << kPage; };
+  memory_.set_context({.table = pair(Reg::GcvmContext0PageTableBaseAddrLo32,
+                                     Reg::GcvmContext0PageTableBaseAddrHi32) &
+                                ~u64{0xfff},
+                       .first_va = address(Reg::GcvmContext0PageTableStartAddrLo32,
+                                           Reg::GcvmContext0PageTableStartAddrHi32),
+                       .last_va = address(Reg::GcvmContext0PageTableEndAddrLo32,
+                                          Reg::GcvmContext0PageTableEndAddrHi32)});
+}
+
+void BareGpu::invalidate(bool is_graphics, u32 written) {
+  u32& ack = value(is_graphics ? Reg::GcvmInvalidateEng17Ack : Reg::MmvmInvalidateEng17Ack);
+  ack = 0;
+  if (const std::string wrong = judge_hub(is_graphics); !wrong.empty()) {
+    checks_.report(kHubSetUp, fmt::format("the {} hub is asked to invalidate, and {}",
+                                          is_graphics ? "graphics" : "memory", wrong));
+    return;
+  }
+  const auto request = amd::hw::fields_of<amd::hw::InvalidateRequest>(written);
+  const bool is_whole =
+      request.l1_ptes && request.l2_ptes && request.l2_pde0 && request.l2_pde1 && request.l2_pde2;
+  if (!is_whole || (request.vmids & 1) == 0 || (!is_graphics && !is_held_)) {
+    checks_.report(kInvalidation,
+                   fmt::format("an invalidation of {:#x}{}", written,
+                               is_graphics || is_held_ ? "" : " without the semaphore"));
+    return;
+  }
+  ack = request.vmids;
+  if (!is_graphics) return;
+  const bool was_set_up = memory_.has_context();
+  set_up_context();
+  // The first one comes behind the flush of tables that nobody could walk yet.
+  if (!was_set_up) memory_.flush();
+  memory_.invalidate((command_ & kBusMasterBit) != 0);
+  is_translating_ = true;
+}
+
+// ---- the interrupt handler ----------------------------------------------------------------------
+
+void BareGpu::judge_interrupt_ring(u32 written) {
+  const auto control = amd::hw::fields_of<amd::hw::IhRingControl>(written);
+  if (!control.enable) return;
+  const bool was_enabled = amd::hw::fields_of<amd::hw::IhRingControl>(value(Reg::IhRbCntl)).enable;
+  constexpr u32 kUnit = 8;
+  const u64 base = pair(Reg::IhRbBase, Reg::IhRbBaseHi) << kUnit;
+  const u64 bytes = u64{4} << control.size_log2;
+  if (memory_.find(base, bytes).empty() || control.mc_space != 4 || !control.interrupts ||
+      base == 0 || bytes < 4096 ||
+      (!was_enabled && (interrupt_wptr_ != 0 || value(Reg::IhRbRptr) != 0)))
+    checks_.report(kInterruptRing,
+                   fmt::format("interrupts go to {:#x} bytes at {:#x}, space {}, from {:#x} on",
+                               bytes, base, control.mc_space, interrupt_wptr_));
+}
+
+// Under mutex_.
+void BareGpu::raise(const amd::hw::InterruptEntry& entry) {
+  const auto control = amd::hw::fields_of<amd::hw::IhRingControl>(value(Reg::IhRbCntl));
+  const u64 bytes = u64{4} << control.size_log2;
+  const std::span<u8> ring = memory_.find(pair(Reg::IhRbBase, Reg::IhRbBaseHi) << 8, bytes);
+  if (!control.enable || ring.empty()) {
+    checks_.report(kInterruptRing, "an interrupt comes, and its ring is not enabled");
+    return;
+  }
+  const u32 next = static_cast<u32>((interrupt_wptr_ + amd::hw::kInterruptBytes) % bytes);
+  if (next == (value(Reg::IhRbRptr) & amd::hw::kIhOffsetMask)) {
+    value(Reg::IhRbWptr) |= amd::hw::kIhOverflow;
+    return;
+  }
+  const Words<amd::hw::InterruptEntry> words = encode(entry);
+  std::memcpy(ring.data() + interrupt_wptr_, words.data(), sizeof words);
+  interrupt_wptr_ = next;
+}
+
+void BareGpu::signal(u32 context_id, unsigned valid_bits) {
+  constexpr unsigned kEndOfPipeBits = 32;
+  std::lock_guard lock(mutex_);
+  if (valid_bits == kEndOfPipeBits)
+    raise({.client = amd::hw::kClientGrbmCp,
+           .source = amd::hw::kSourceEndOfPipe,
+           .context0 = context_id});
+  else
+    raise({.client = amd::hw::kClientGfx,
+           .source = amd::hw::kSourceCopyTrap,
+           .context0 = context_id});
+}
+
+void BareGpu::memory_fault(const MemoryFault& fault) {
+  std::lock_guard lock(mutex_);
+  const std::string message = fmt::format(
+      "GPU {}: {} at {:#x}{}: {}; {}", device_.slot.index,
+      fault.not_present ? "nothing is mapped" : "the mapping does not allow it", fault.va,
+      fault.read_only    ? ", a write"
+      : fault.no_execute ? ", a fetch"
+                         : "",
+      fault.what, device_.space.describe(fault.va));
+  last_fault_ = message;
+  const BareMemory::Page* page = memory_.mapped_now(fault.va);
+  const bool is_stale = page != nullptr && (!fault.read_only || page->writable) &&
+                        (!fault.no_execute || page->executable);
+  if (is_stale)
+    checks_.report(kStaleTranslation,
+                   message + "; the page tables have it, translations were not invalidated");
+  else if (checks_.report(kVmAccess, message) != Level::Error)
+    checks_.report(kQueueStopped, message + "; the queue has stopped");
+  const u8 kind = fault.not_present  ? amd::hw::kFaultValid
+                  : fault.read_only  ? amd::hw::kFaultWrite
+                  : fault.no_execute ? amd::hw::kFaultExecute
+                                     : amd::hw::kFaultRead;
+  if (value(Reg::GcvmL2ProtectionFaultStatus) == 0) {
+    value(Reg::GcvmL2ProtectionFaultStatus) = amd::hw::word_of(
+        amd::hw::FaultStatus{.permission_faults = kind, .is_write = fault.read_only});
+    value(Reg::GcvmL2ProtectionFaultAddrLo32) = static_cast<u32>(fault.va >> kPage);
+    value(Reg::GcvmL2ProtectionFaultAddrHi32) = static_cast<u32>(fault.va >> 44);
+  }
+  raise({.client = amd::hw::kClientGfx,
+         .source = amd::hw::kSourcePageFault,
+         .context0 = static_cast<u32>(fault.va >> kPage),
+         .context1 = static_cast<u32>(fault.va >> 44 & 0xf) |
+                     (fault.read_only ? amd::hw::kFaultContextWrite : 0)});
+}
+
+void BareGpu::hw_exception(const HwException& exception) {
+  std::lock_guard lock(mutex_);
+  const std::string message =
+      fmt::format("GPU {}, {}; the queue has stopped", device_.slot.index, exception.what);
+  last_fault_ = message;
+  if (!exception.judged) checks_.report(kQueueStopped, message);
+  if (exception.told) return;
+  if (exception.cause == HwException::Cause::Instruction) {
+    std::array<u32, 2> contexts{};
+    deposit(contexts, amd::hw::kSqEncoding, amd::hw::kSqEncodingError);
+    deposit(contexts, amd::hw::kSqErrorType, amd::hw::kSqIllegalInstruction);
+    raise({.client = amd::hw::kClientGrbmCp,
+           .source = amd::hw::kSourceSq,
+           .context0 = contexts[0],
+           .context1 = contexts[1]});
+    return;
+  }
+  raise({.client = amd::hw::kClientGrbmCp, .source = amd::hw::kSourceBadOpcode});
+}
+
+}  // namespace doorbell::emu::amdgpu

@@ -1,0 +1,289 @@
+// Registers by address, the bus, reset.
+#include "emulator/amd/bare/bare_gpu.h"
+
+#include <bit>
+
+#include <fmt/format.h>
+
+#include "base/util/check.h"
+#include "drivers/amd/hw/bare/fields.h"
+#include "emulator/amd/bare/bare_checks.h"
+#include "emulator/amd/bare/made_tables.h"
+#include "emulator/amd/cp/rules.h"
+
+namespace doorbell::emu::amdgpu {
+
+using amd::hw::Block;
+
+namespace {
+
+constexpr u64 kMiB = u64{1} << 20;
+// Where a write flushes the aperture: in the page that the bus interface leaves free.
+// [amdgpu_drv.c AMDGPU_MMIO hole: nbio_v4_3.c MMIO_REG_HOLE_OFFSET]
+constexpr u32 kHdpFlushAt = 0x7f000;
+constexpr u64 kBusOfGpus = u64{1} << 43, kBusOfGpu = u64{1} << 38;
+
+// What a reset leaves in registers whose contents nobody promises.
+constexpr u32 kPoison = 0xdb0bdb0b;
+constexpr amd::hw::Reg kUnknownAtReset[] = {
+    amd::hw::Reg::CpMecRs64PrgrmCntrStart,
+    amd::hw::Reg::CpMecRs64PrgrmCntrStartHi,
+    amd::hw::Reg::CpMecDoorbellRangeLower,
+    amd::hw::Reg::CpMecDoorbellRangeUpper,
+    amd::hw::Reg::GcmcVmAgpTop,
+    amd::hw::Reg::MmmcVmAgpTop,
+    amd::hw::Reg::GcvmContext0PageTableBaseAddrLo32,
+    amd::hw::Reg::GcvmContext0PageTableBaseAddrHi32,
+    amd::hw::Reg::GcvmContext0PageTableStartAddrLo32,
+    amd::hw::Reg::GcvmContext0PageTableStartAddrHi32,
+    amd::hw::Reg::GcvmContext0PageTableEndAddrLo32,
+    amd::hw::Reg::GcvmContext0PageTableEndAddrHi32,
+    amd::hw::Reg::MmvmContext0PageTableBaseAddrLo32,
+    amd::hw::Reg::MmvmContext0PageTableBaseAddrHi32,
+    amd::hw::Reg::MmvmContext0PageTableStartAddrLo32,
+    amd::hw::Reg::MmvmContext0PageTableStartAddrHi32,
+    amd::hw::Reg::MmvmContext0PageTableEndAddrLo32,
+    amd::hw::Reg::MmvmContext0PageTableEndAddrHi32,
+    amd::hw::Reg::IhRbBase,
+    amd::hw::Reg::IhRbBaseHi,
+    amd::hw::Reg::IhRbRptr,
+    amd::hw::Reg::Mp1SmnC2pmsg82,
+    amd::hw::Reg::Sdma0Queue0RbBase,
+    amd::hw::Reg::Sdma0Queue0RbBaseHi,
+    amd::hw::Reg::Sdma0Queue0RbRptr,
+    amd::hw::Reg::Sdma0Queue0RbRptrHi,
+    amd::hw::Reg::Sdma0Queue0RbWptr,
+    amd::hw::Reg::Sdma0Queue0RbWptrHi,
+    amd::hw::Reg::Sdma0Queue0RbRptrAddrLo,
+    amd::hw::Reg::Sdma0Queue0RbRptrAddrHi,
+    amd::hw::Reg::Sdma0Queue0RbWptrPollAddrLo,
+    amd::hw::Reg::Sdma0Queue0RbWptrPollAddrHi,
+    amd::hw::Reg::Sdma0Queue0DoorbellOffset,
+};
+
+// Registers of the graphics core that may be written while it sleeps.
+bool is_awake_always(amd::hw::Reg reg) {
+  using Reg = amd::hw::Reg;
+  return reg == Reg::ScratchReg6 || reg == Reg::ScratchReg7;
+}
+
+}  // namespace
+
+BareGpu::BareGpu(Device& device, Checks& checks, BusMemory& bus, std::function<u64()> now_ticks)
+    : device_(device),
+      checks_(checks),
+      bus_(bus),
+      now_ticks_(std::move(now_ticks)),
+      memory_(device, checks, bus, device.slot.node->vram_bytes / kMiB * kMiB),
+      psp_(memory_, checks) {
+  for (usize i = 0; i < amd::hw::kRegisters; ++i) {
+    const amd::hw::RegisterPlace& place = amd::hw::kRegisterPlaces[i];
+    names_[bases_of(place.block)[place.segment] + place.offset] = static_cast<Reg>(i);
+  }
+  const amd::hw::RegisterPlace& queue = amd::hw::place_of(Reg::CpMqdBaseAddr);
+  queue_registers_ = bases_of(queue.block)[queue.segment] + queue.offset;
+  const std::vector<u8> table = make_discovery_table(*device.slot.node);
+  std::copy(table.begin(), table.end(), memory_.at(memory_.bytes() - amd::hw::kDiscoveryFromEnd));
+  bus.add_window(memory_address(), memory_.bytes(), memory_.at(0), device.slot.index);
+  reset();
+}
+
+// What board firmware leaves.
+void BareGpu::reset() {
+  for (ComputeSlot& slot : slots_) {
+    if (slot.id) (void)device_.engine->remove_queue(*slot.id);
+    slot = {};
+    slot.registers.fill(kPoison);
+    for (const amd::hw::Mqd known : {amd::hw::Mqd::Active, amd::hw::Mqd::DequeueRequest})
+      slot.registers[amd::hw::hqd_index(known)] = 0;
+  }
+  stop_copy_queue();
+  values_ = {};
+  for (const Reg reg : kUnknownAtReset) value(reg) = kPoison;
+  windows_ = {};
+  psp_.reset();
+  memory_.reset();
+  has_begun_ = is_translating_ = is_held_ = false;
+  smu_table_ = 0;
+  interrupt_wptr_ = kPoison & amd::hw::kIhOffsetMask;
+  value(Reg::MmmcVmFbLocationBase) = static_cast<u32>(kFramebuffer >> 24);
+  value(Reg::MmmcVmFbLocationTop) = static_cast<u32>((kFramebuffer + memory_.bytes() - 1) >> 24);
+  value(Reg::BifBx0RemapHdpMemFlushCntl) = kHdpFlushAt;
+  value(Reg::RccDev0Epf2Strap2) = amd::hw::kStrapNoSoftReset;
+  value(Reg::CpMecRs64Cntl) = amd::hw::word_of(amd::hw::MecControl{.halt = true});
+  value(Reg::Sdma0F32Cntl) = amd::hw::kSdmaHaltOrReset;
+}
+
+u64 BareGpu::memory_bytes() const { return std::bit_ceil(memory_.bytes()); }
+u64 BareGpu::memory_address() const { return kBusOfGpus + device_.slot.index * kBusOfGpu; }
+
+u32 BareGpu::read_register(u64 offset) {
+  std::lock_guard lock(mutex_);
+  return read_word(offset / 4);
+}
+
+void BareGpu::write_register(u64 offset, u32 value) {
+  std::lock_guard lock(mutex_);
+  write_word(offset / 4, value);
+}
+
+u16 BareGpu::command_word() const {
+  std::lock_guard lock(mutex_);
+  return command_;
+}
+
+void BareGpu::set_command_word(u16 value) {
+  std::lock_guard lock(mutex_);
+  command_ = value;
+}
+
+bool BareGpu::take() {
+  std::lock_guard lock(mutex_);
+  return !std::exchange(is_taken_, true);
+}
+
+void BareGpu::give_back() {
+  std::lock_guard lock(mutex_);
+  is_taken_ = false;
+}
+
+void BareGpu::host_unpinned(const u8* host, u64 bytes) {
+  std::lock_guard lock(mutex_);
+  memory_.host_unpinned(host, bytes);
+}
+
+std::string BareGpu::last_fault() const {
+  std::lock_guard lock(mutex_);
+  return last_fault_;
+}
+
+void BareGpu::tell_leaks() {
+  std::lock_guard lock(mutex_);
+  usize queues = copy_queue_ ? 1 : 0;
+  for (const ComputeSlot& slot : slots_) queues += slot.id ? 1 : 0;
+  if (queues != 0)
+    checks_.report(kLeftRunning, fmt::format("the process ends with {} queues on GPU {}", queues,
+                                             device_.slot.index));
+}
+
+u32 BareGpu::read_word(u64 word) {
+  if (word == amd::hw::kConfigMemsize) return static_cast<u32>(memory_.bytes() / kMiB);
+  if (word >= queue_registers_ && word < queue_registers_ + amd::hw::kHqdRegisters) {
+    const ComputeSlot* slot = selected("read");
+    return slot == nullptr ? ~u32{0} : slot->registers[word - queue_registers_];
+  }
+  const auto found = names_.find(word);
+  if (found == names_.end()) {
+    checks_.report(kUnknownRegister, fmt::format("register {:#x} is read", word));
+    return ~u32{0};
+  }
+  const Reg reg = found->second;
+  switch (amd::hw::place_of(reg).block) {
+    case Block::Mp0: return psp_.read(reg);
+    default: break;
+  }
+  switch (reg) {
+    case Reg::BifBxPf0RsmuData: return read_word(value(Reg::BifBxPf0RsmuIndex) / 4);
+    case Reg::RlcRlcsBootloadStatus:
+      return psp_.has_started_graphics() ? amd::hw::kBootloadComplete : 0;
+    // Reading takes it, where nobody has it.
+    case Reg::MmvmInvalidateEng17Sem:
+      return std::exchange(is_held_, true) ? 0 : amd::hw::kSemaphoreTaken;
+    case Reg::IhRbWptr: return interrupt_wptr_ | value(Reg::IhRbWptr);
+    case Reg::GoldenTscCountLower: return static_cast<u32>(now_ticks_());
+    case Reg::GoldenTscCountUpper: return static_cast<u32>(now_ticks_() >> 32);
+    default: return value(reg);
+  }
+}
+
+void BareGpu::write_word(u64 word, u32 written) {
+  if (word == kHdpFlushAt / 4) return memory_.flush();
+  const bool is_queue_register =
+      word >= queue_registers_ && word < queue_registers_ + amd::hw::kHqdRegisters;
+  const auto found = names_.find(word);
+  if (found == names_.end() && !is_queue_register) {
+    checks_.report(kUnknownRegister,
+                   fmt::format("{:#x} is written to register {:#x}", written, word));
+    return;
+  }
+  const bool is_graphics = is_queue_register || amd::hw::place_of(found->second).block == Block::Gc;
+  if (is_graphics && !psp_.has_started_graphics() &&
+      (is_queue_register || !is_awake_always(found->second))) {
+    checks_.report(
+        kGraphicsAsleep,
+        fmt::format("{:#x} is written to register {:#x} of the graphics core, which sleeps",
+                    written, word));
+    return;
+  }
+  if (is_queue_register)
+    write_queue_register(static_cast<u32>(word - queue_registers_), written);
+  else
+    write_known(found->second, written);
+}
+
+void BareGpu::write_known(Reg reg, u32 written) {
+  if (amd::hw::place_of(reg).block == Block::Mp0) return psp_.write(reg, written);
+  if (reg == Reg::Sdma0Queue0RbCntl) return write_copy_control(written);
+  if (reg == Reg::CpMecRs64Cntl) return write_processor_control(written);
+  if (reg == Reg::IhRbCntl) judge_interrupt_ring(written);
+  value(reg) = written;
+  switch (reg) {
+    case Reg::BifBxPf0RsmuData: return write_word(value(Reg::BifBxPf0RsmuIndex) / 4, written);
+    case Reg::GcvmInvalidateEng17Req: return invalidate(true, written);
+    case Reg::MmvmInvalidateEng17Req: return invalidate(false, written);
+    case Reg::MmvmInvalidateEng17Sem: is_held_ = false; return;
+    case Reg::GcvmL2ProtectionFaultCntl:
+      if ((written & amd::hw::kFaultControlClear) != 0) {
+        value(Reg::GcvmL2ProtectionFaultStatus) = 0;
+        value(reg) &= ~amd::hw::kFaultControlClear;
+      }
+      return;
+    case Reg::Mp1SmnC2pmsg66: return send_message(false);
+    case Reg::Mp1SmnC2pmsg75: return send_message(true);
+    case Reg::IhRbWptr:
+      value(reg) = written & amd::hw::kIhOverflow;
+      interrupt_wptr_ = written & amd::hw::kIhOffsetMask;
+      return;
+    case Reg::GrbmSoftReset: return soft_reset(written);
+    case Reg::ShMemBases:
+    case Reg::ShMemConfig: {
+      const auto select = amd::hw::fields_of<amd::hw::GrbmSelect>(value(Reg::GrbmGfxCntl));
+      windows_[select.vmid] = value(Reg::ShMemBases) == amd::hw::kShMemBases &&
+                              value(Reg::ShMemConfig) == amd::hw::kShMemConfig;
+      return;
+    }
+    default: return;
+  }
+}
+
+// A store of a client that may be in the middle of anything.
+void BareGpu::ring(u64 offset, unsigned bytes, u64 written) {
+  std::optional<QueueId> id;
+  {
+    std::lock_guard lock(mutex_);
+    const u32 word = static_cast<u32>(offset / 4);
+    const bool is_copy = word >= amd::hw::kFirstCopyDoorbell * 2;
+    const auto entry = amd::hw::fields_of<amd::hw::DoorbellEntry>(
+        value(is_copy ? Reg::S2aDoorbellEntry2Ctrl : Reg::S2aDoorbellEntry0Ctrl));
+    const bool is_in_range =
+        entry.size == 0 || (word >= entry.offset && word < entry.offset + entry.size * 8u);
+    if (value(Reg::RccDev0Epf0RccDoorbellAperEn) != 1 || !entry.enable || !is_in_range)
+      checks_.report(kDoorbellPort,
+                     fmt::format("doorbell {:#x} is rung, which is not passed on", offset));
+    else if (is_copy && copy_queue_ &&
+             value(Reg::Sdma0Queue0DoorbellOffset) ==
+                 amd::hw::word_of(amd::hw::HqdDoorbellControl{.offset = word}))
+      id = copy_queue_;
+    else if (!is_copy)
+      for (const ComputeSlot& slot : slots_)
+        if (slot.id && slot.doorbell == word) id = slot.id;
+  }
+  if (id)
+    device_.engine->ring(*id, written, bytes);
+  else
+    checks_.report(
+        kDoorbellOfNobody,
+        fmt::format("{:#x} stored at doorbell {:#x}, which is no queue's", written, offset));
+}
+
+}  // namespace doorbell::emu::amdgpu

@@ -1,0 +1,115 @@
+// BareGpu: an emulated GPU that no kernel driver has started: its registers, doorbells and memory
+// as a client sees them behind PCI, its security processor, power controller, memory hubs,
+// interrupt handler, and the queues that the client's register writes put on it. Those run as over
+// KFD, on the GPU of emulator/amd/cp.
+//
+// Registers outside of the client's reach, clocks, displays and other VMIDs are not there. See
+// bare_checks.def for what is asked of the client, bare_files.h for the way here.
+//
+// Thread safety: from any thread.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "drivers/amd/hw/bare/interrupts.h"
+#include "drivers/amd/hw/bare/mqd.h"
+#include "emulator/amd/bare/bare_memory.h"
+#include "emulator/amd/bare/security_processor.h"
+#include "emulator/amd/cp/queue_description.h"
+
+namespace doorbell::emu::amdgpu {
+
+class BareGpu final : public Interrupts {
+ public:
+  // Borrows all; `now_ticks` is the counter that timestamps are made of.
+  BareGpu(Device& device, Checks& checks, BusMemory& bus, std::function<u64()> now_ticks);
+
+  // ---- the bus ----------------------------------------------------------------------------------
+  static constexpr u64 kRegisterBytes = u64{1} << 20, kDoorbellBytes = u64{2} << 20;
+  u64 memory_bytes() const;  // of the region: a power of two
+  u64 memory_address() const;
+  u32 read_register(u64 offset);
+  void write_register(u64 offset, u32 value);
+  void ring(u64 offset, unsigned bytes, u64 value);
+  u16 command_word() const;
+  void set_command_word(u16 value);
+  Device& device() { return device_; }
+  void host_unpinned(const u8* host, u64 bytes);
+  // One client at a time.
+  bool take();
+  void give_back();
+
+  // ---- interrupts -------------------------------------------------------------------------------
+  void signal(u32 context_id, unsigned valid_bits) override;
+  void memory_fault(const MemoryFault& fault) override;
+  void hw_exception(const HwException& exception) override;
+  // What stopped it last; empty: nothing did.
+  std::string last_fault() const;
+  // The process ends.
+  void tell_leaks();
+
+ private:
+  using Reg = amd::hw::Reg;
+  static constexpr u32 kQueues = 8;
+  struct ComputeSlot {
+    std::array<u32, amd::hw::kHqdRegisters> registers{};
+    std::optional<QueueId> id;
+    u32 doorbell = 0;  // in words
+  };
+
+  u32& value(Reg reg) { return values_[static_cast<usize>(reg)]; }
+  u64 pair(Reg low, Reg high) { return value(low) | u64{value(high)} << 32; }
+  u32 read_word(u64 word);
+  void write_word(u64 word, u32 value);
+  void write_known(Reg reg, u32 value);
+  void reset();
+
+  // Queues: bare_queues.cc.
+  ComputeSlot* selected(const char* what);
+  void write_queue_register(u32 index, u32 value);
+  void activate(ComputeSlot& slot);
+  bool judge_processor();
+  std::string judge_description(const ComputeSlot& slot, const QueueDescription& queue);
+  void dequeue(ComputeSlot& slot);
+  void write_copy_control(u32 value);
+  void stop_copy_queue();
+  void soft_reset(u32 value);
+  void write_processor_control(u32 value);
+
+  // Memory and interrupts: bare_blocks.cc.
+  void set_up_context();
+  std::string judge_hub(bool is_graphics);
+  void invalidate(bool is_graphics, u32 value);
+  void send_message(bool is_debug);
+  void judge_interrupt_ring(u32 value);
+  void raise(const amd::hw::InterruptEntry& entry);
+
+  Device& device_;
+  Checks& checks_;
+  BusMemory& bus_;
+  const std::function<u64()> now_ticks_;
+  mutable std::mutex mutex_;  // guards what follows
+  BareMemory memory_;
+  SecurityProcessor psp_;
+  std::unordered_map<u64, Reg> names_;  // by address, in words
+  u64 queue_registers_ = 0;             // address of CP_MQD_BASE_ADDR
+  std::array<u32, amd::hw::kRegisters> values_{};
+  std::array<ComputeSlot, kQueues> slots_;
+  std::array<bool, 16> windows_{};  // VMIDs whose SH_MEM_* are set
+  std::optional<QueueId> copy_queue_;
+  bool has_begun_ = false;       // the compute processor, at its entry
+  bool is_translating_ = false;  // the graphics hub has been set up and invalidated
+  bool is_held_ = false;         // the memory hub's semaphore
+  u64 smu_table_ = 0;            // the driver's, of the memory controller
+  bool is_taken_ = false;
+  u16 command_ = 0;
+  u32 interrupt_wptr_ = 0;  // bytes
+  std::string last_fault_;
+};
+
+}  // namespace doorbell::emu::amdgpu

@@ -1,0 +1,226 @@
+// Queues by their registers.
+// [torvalds/linux gfx_v11_0.c, v11_structs.h, kfd_mqd_manager_v11.c, amdgpu_amdkfd_gfx_v11.c;
+// sdma_v6_0.c; CP_HQD_*, SDMA0_QUEUE0_* in gc_11_0_0_sh_mask.h]
+#include <bit>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "drivers/amd/hw/bare/fields.h"
+#include "emulator/amd/bare/bare_checks.h"
+#include "emulator/amd/bare/bare_gpu.h"
+
+namespace doorbell::emu::amdgpu {
+
+using amd::hw::hqd_index;
+using amd::hw::Mqd;
+
+namespace {
+
+constexpr u32 kUnit = 8;  // bits: rings lie on 256 bytes
+constexpr u32 kCopyNumber = 100;
+constexpr u32 kDoorbellRange = 0xffc;  // what the register has bits for
+
+}  // namespace
+
+BareGpu::ComputeSlot* BareGpu::selected(const char* what) {
+  const auto select = amd::hw::fields_of<amd::hw::GrbmSelect>(value(Reg::GrbmGfxCntl));
+  if (select.me == 1 && select.pipe == 0 && select.vmid == 0 && select.queue < kQueues)
+    return &slots_[select.queue];
+  checks_.report(kQueueSelected,
+                 fmt::format("a queue's registers are {} while processor {}, pipe {}, queue {} is "
+                             "selected",
+                             what, select.me, select.pipe, select.queue));
+  return nullptr;
+}
+
+void BareGpu::write_queue_register(u32 index, u32 written) {
+  ComputeSlot* const slot = selected("written");
+  if (slot == nullptr) return;
+  if (index == hqd_index(Mqd::Active)) {
+    if ((written & 1) != 0 && !slot->id) return activate(*slot);
+    if ((written & 1) == 0 && slot->id)
+      checks_.report(kQueueDescription, "CP_HQD_ACTIVE is cleared of a queue that runs");
+    return;
+  }
+  if (index == hqd_index(Mqd::DequeueRequest)) {
+    if (written != 0) dequeue(*slot);
+    return;
+  }
+  if (slot->id)
+    checks_.report(kQueueDescription,
+                   fmt::format("register {} of a queue that runs is written", index));
+  slot->registers[index] = written;
+}
+
+bool BareGpu::judge_processor() {
+  const auto control = amd::hw::fields_of<amd::hw::MecControl>(value(Reg::CpMecRs64Cntl));
+  std::string wrong;
+  if (!has_begun_) wrong = "its processor did not begin at the firmware's entry";
+  if (!control.pipe0_active || control.halt || control.pipe0_reset)
+    wrong = "its processor is halted";
+  for (const bool is_set : windows_)
+    if (!is_set) wrong = "the memory windows of some VMID are not set";
+  if (!is_translating_) wrong = "nothing has been invalidated on its hub";
+  if (wrong.empty()) return true;
+  checks_.report(kComputeProcessor,
+                 fmt::format("a compute queue is put on the hardware, and {}", wrong));
+  return false;
+}
+
+std::string BareGpu::judge_description(const ComputeSlot& slot, const QueueDescription& queue) {
+  const auto word = [&](Mqd at) { return slot.registers[hqd_index(at)]; };
+  const u64 base = word(Mqd::BaseAddrLo) | u64{word(Mqd::BaseAddrHi)} << 32;
+  const std::span<u8> descriptor = memory_.find(base, amd::hw::kMqdWords * sizeof(u32));
+  if (descriptor.empty()) return fmt::format("its descriptor is at {:#x}", base);
+  std::array<u32, amd::hw::kMqdWords> words{};
+  std::memcpy(words.data(), descriptor.data(), sizeof words);
+  if (words[0] != amd::hw::kMqdHeader)
+    return fmt::format("its descriptor begins with {:#x}", words[0]);
+  for (u32 i = 0; i < amd::hw::kHqdRegisters; ++i)
+    if (i != hqd_index(Mqd::Active) && words[amd::hw::kMqdRegisters + i] != slot.registers[i])
+      return fmt::format("register {} is {:#x}, its descriptor has {:#x}", i, slot.registers[i],
+                         words[amd::hw::kMqdRegisters + i]);
+  if (words[amd::hw::index_of(Mqd::StaticThreadMgmtSe0)] == 0)
+    return "its descriptor enables no compute unit of shader engine 0";
+  const auto doorbell =
+      amd::hw::fields_of<amd::hw::HqdDoorbellControl>(word(Mqd::PqDoorbellControl));
+  const u32 doorbell_byte = doorbell.offset * 4;
+  if (!doorbell.enable || doorbell_byte < value(Reg::CpMecDoorbellRangeLower) ||
+      doorbell_byte > value(Reg::CpMecDoorbellRangeUpper) ||
+      value(Reg::CpMecDoorbellRangeUpper) > kDoorbellRange)
+    return fmt::format("its doorbell {:#x} is not on, or not the processor's", doorbell.offset);
+  for (const ComputeSlot& other : slots_)
+    if (&other != &slot && other.id && other.doorbell == doorbell.offset)
+      return fmt::format("doorbell {:#x} is another queue's", doorbell.offset);
+  if (word(Mqd::Vmid) != 0) return fmt::format("its VMID is {}", word(Mqd::Vmid));
+  if (word(Mqd::PersistentState) != amd::hw::kHqdPersistentState)
+    return fmt::format("its persistent state is {:#x}", word(Mqd::PersistentState));
+  struct Part {
+    const char* what;
+    u64 va, bytes;
+  };
+  for (const Part& part :
+       {Part{"ring", queue.ring, queue.ring_bytes},
+        Part{"end-of-pipe buffer", queue.eop, queue.eop_bytes},
+        Part{"read pointer", queue.read_pointer, 8}, Part{"write pointer", queue.write_pointer, 8}})
+    if (device_.space.at(part.va, part.bytes, true) == nullptr)
+      return fmt::format("its {} of {:#x} bytes at {:#x} is not mapped", part.what, part.bytes,
+                         part.va);
+  return "";
+}
+
+void BareGpu::activate(ComputeSlot& slot) {
+  const auto word = [&](Mqd at) { return slot.registers[hqd_index(at)]; };
+  const auto join = [&](Mqd low) {
+    return slot.registers[hqd_index(low)] | u64{slot.registers[hqd_index(low) + 1]} << 32;
+  };
+  const auto control = amd::hw::fields_of<amd::hw::HqdPqControl>(word(Mqd::PqControl));
+  const bool is_aql = (word(Mqd::AqlControl) & 1) != 0;
+  QueueDescription queue{.kind = is_aql ? QueueKind::Aql : QueueKind::Pm4,
+                         .ring = join(Mqd::PqBaseLo) << kUnit,
+                         .ring_bytes = u64{8} << control.size,
+                         .read_pointer = join(Mqd::PqRptrReportAddrLo),
+                         .write_pointer = join(Mqd::PqWptrPollAddrLo),
+                         .eop = join(Mqd::EopBaseAddrLo) << kUnit,
+                         .eop_bytes = u64{8} << (word(Mqd::EopControl) & 0x3f),
+                         .number = static_cast<u32>(&slot - slots_.data())};
+  if (!judge_processor()) return;
+  std::string wrong = judge_description(slot, queue);
+  if (wrong.empty() && is_aql &&
+      (control.slot_based_wptr != 2 || !control.queue_full_en || !control.no_update_rptr))
+    wrong = "it has AQL packets and no pointers of slots";
+  if (!wrong.empty()) {
+    checks_.report(kQueueDescription,
+                   fmt::format("a compute queue is put on the hardware, and {}", wrong));
+    return;
+  }
+  Result<QueueId> id = device_.engine->add_queue(queue);
+  if (!id) return;
+  slot.id = *id;
+  slot.doorbell =
+      amd::hw::fields_of<amd::hw::HqdDoorbellControl>(word(Mqd::PqDoorbellControl)).offset;
+  slot.registers[hqd_index(Mqd::Active)] = 1;
+}
+
+void BareGpu::dequeue(ComputeSlot& slot) {
+  if (slot.id) (void)device_.engine->remove_queue(*slot.id);
+  slot.id.reset();
+  slot.registers[hqd_index(Mqd::Active)] = 0;
+  slot.registers[hqd_index(Mqd::DequeueRequest)] = 0;
+}
+
+// The processor reads its entry when its reset ends.
+void BareGpu::write_processor_control(u32 written) {
+  const auto before = amd::hw::fields_of<amd::hw::MecControl>(value(Reg::CpMecRs64Cntl));
+  const auto after = amd::hw::fields_of<amd::hw::MecControl>(written);
+  if (after.pipe0_reset) has_begun_ = false;
+  if (before.pipe0_reset && !after.pipe0_reset) {
+    const u64 entry = pair(Reg::CpMecRs64PrgrmCntrStart, Reg::CpMecRs64PrgrmCntrStartHi) << 2;
+    has_begun_ = entry == psp_.compute_entry() && entry != 0;
+  }
+  value(Reg::CpMecRs64Cntl) = written;
+}
+
+void BareGpu::soft_reset(u32 written) {
+  if ((written & amd::hw::kSoftResetCompute) != 0) {
+    for (ComputeSlot& slot : slots_) {
+      if (slot.id) (void)device_.engine->remove_queue(*slot.id);
+      slot = {};
+    }
+    has_begun_ = false;
+    value(Reg::CpMecRs64Cntl) = amd::hw::word_of(amd::hw::MecControl{.halt = true});
+  }
+  if ((written & amd::hw::kSoftResetSdma0) != 0) {
+    stop_copy_queue();
+    value(Reg::Sdma0F32Cntl) = amd::hw::kSdmaHaltOrReset;
+  }
+}
+
+// ---- the copy engine ----------------------------------------------------------------------------
+
+void BareGpu::stop_copy_queue() {
+  if (copy_queue_) (void)device_.engine->remove_queue(*copy_queue_);
+  copy_queue_.reset();
+  value(Reg::Sdma0Queue0RbCntl) = 0;
+}
+
+void BareGpu::write_copy_control(u32 written) {
+  const auto control = amd::hw::fields_of<amd::hw::CopyRingControl>(written);
+  if (!control.enable || copy_queue_) {
+    if (!control.enable) stop_copy_queue();
+    value(Reg::Sdma0Queue0RbCntl) = written;
+    return;
+  }
+  QueueDescription queue{
+      .kind = QueueKind::Sdma,
+      .ring = pair(Reg::Sdma0Queue0RbBase, Reg::Sdma0Queue0RbBaseHi) << kUnit,
+      .ring_bytes = u64{4} << control.size_log2,
+      .read_pointer = pair(Reg::Sdma0Queue0RbRptrAddrLo, Reg::Sdma0Queue0RbRptrAddrHi),
+      .write_pointer = pair(Reg::Sdma0Queue0RbWptrPollAddrLo, Reg::Sdma0Queue0RbWptrPollAddrHi),
+      .number = kCopyNumber};
+  std::string wrong;
+  if ((value(Reg::Sdma0F32Cntl) & amd::hw::kSdmaHaltOrReset) != 0)
+    wrong = "its engine is halted";
+  else if ((value(Reg::Sdma0Cntl) & amd::hw::kSdmaTrapEnable) == 0)
+    wrong = "its engine does not interrupt";
+  else if ((value(Reg::Sdma0Queue0Doorbell) & amd::hw::kSdmaDoorbellEnable) == 0)
+    wrong = "its doorbell is off";
+  else if (value(Reg::Sdma0Queue0MinorPtrUpdate) != 0)
+    wrong = "MINOR_PTR_UPDATE still holds its pointers";
+  else if (pair(Reg::Sdma0Queue0RbWptr, Reg::Sdma0Queue0RbWptrHi) != 0 ||
+           pair(Reg::Sdma0Queue0RbRptr, Reg::Sdma0Queue0RbRptrHi) != 0)
+    wrong = "its pointers are not 0";
+  else if (!control.write_read_pointer || control.vmid != 0 || !is_translating_)
+    wrong = "its read pointer is not written, or it does not translate";
+  else if (device_.space.at(queue.ring, queue.ring_bytes, true) == nullptr)
+    wrong = fmt::format("its ring at {:#x} is not mapped", queue.ring);
+  if (!wrong.empty()) {
+    checks_.report(kCopyEngine, fmt::format("a copy queue is enabled, and {}", wrong));
+    return;
+  }
+  if (Result<QueueId> id = device_.engine->add_queue(queue)) copy_queue_ = *id;
+  value(Reg::Sdma0Queue0RbCntl) = written;
+}
+
+}  // namespace doorbell::emu::amdgpu

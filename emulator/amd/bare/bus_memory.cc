@@ -1,0 +1,66 @@
+// Runs of 64 KiB change places in pairs, so that what is one piece in the process is many on the
+// bus. Addresses are not used again: one that was kept too long leads nowhere.
+#include "emulator/amd/bare/bus_memory.h"
+
+#include "base/util/check.h"
+
+namespace doorbell::emu::amdgpu {
+namespace {
+
+constexpr u64 kRun = u64{64} << 10;
+
+// Where the byte at `offset` of `bytes` lies; its own inverse.
+u64 scatter(u64 offset, u64 bytes) {
+  const u64 other = offset ^ kRun;
+  return other / kRun * kRun + kRun <= bytes && (offset / kRun * kRun + kRun) <= bytes ? other
+                                                                                       : offset;
+}
+
+}  // namespace
+
+void BusMemory::pin(u8* host, u64 bytes) {
+  std::lock_guard lock(mutex_);
+  by_address_[next_] = {host, bytes};
+  by_host_[host] = next_;
+  next_ += (bytes + kRun - 1) / kRun * kRun + kRun;
+}
+
+void BusMemory::unpin(u8* host) {
+  std::lock_guard lock(mutex_);
+  const auto found = by_host_.find(host);
+  CHECK(found != by_host_.end(), "memory that was never pinned");
+  by_address_.erase(found->second);
+  by_host_.erase(found);
+}
+
+std::optional<u64> BusMemory::address_of(u64 host_page) const {
+  std::lock_guard lock(mutex_);
+  const u8* const page = reinterpret_cast<const u8*>(host_page);
+  auto found = by_host_.upper_bound(page);
+  if (found == by_host_.begin()) return std::nullopt;
+  --found;
+  const u64 bytes = by_address_.at(found->second).bytes;
+  const u64 offset = static_cast<u64>(page - found->first);
+  if (offset >= bytes) return std::nullopt;
+  return found->second + scatter(offset, bytes);
+}
+
+void BusMemory::add_window(u64 address, u64 bytes, u8* host, u32 gpu) {
+  std::lock_guard lock(mutex_);
+  windows_.push_back({address, bytes, host, gpu});
+}
+
+std::optional<BusMemory::Target> BusMemory::find(u64 address) const {
+  std::lock_guard lock(mutex_);
+  for (const Window& window : windows_)
+    if (address >= window.address && address - window.address < window.bytes)
+      return Target{window.host + (address - window.address), window.gpu};
+  auto found = by_address_.upper_bound(address);
+  if (found == by_address_.begin()) return std::nullopt;
+  --found;
+  const u64 offset = address - found->first;
+  if (offset >= found->second.bytes) return std::nullopt;
+  return Target{found->second.host + scatter(offset, found->second.bytes), std::nullopt};
+}
+
+}  // namespace doorbell::emu::amdgpu

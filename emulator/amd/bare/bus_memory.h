@@ -1,0 +1,52 @@
+// BusMemory: what a GPU of the machine reaches on the bus: memory of the process that is pinned, at
+// addresses that have nothing to do with the process's own, and the memory of the other GPUs.
+//
+// Thread safety: from any thread.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "base/util/types.h"
+
+namespace doorbell::emu::amdgpu {
+
+class BusMemory {
+ public:
+  static constexpr u64 kPage = 4096;
+
+  void pin(u8* host, u64 bytes);
+  void unpin(u8* host);
+  // Of a page of the process; empty: it is not pinned. Neighbours in the process need not be
+  // neighbours on the bus.
+  std::optional<u64> address_of(u64 host_page) const;
+
+  // A GPU's memory, as other GPUs reach it.
+  void add_window(u64 address, u64 bytes, u8* host, u32 gpu);
+  struct Target {
+    u8* host = nullptr;
+    std::optional<u32> gpu;  // whose memory it is; none: the process's
+  };
+  // Of a page on the bus; empty: nothing is there.
+  std::optional<Target> find(u64 address) const;
+
+ private:
+  struct Pinned {
+    u8* host = nullptr;
+    u64 bytes = 0;
+  };
+  struct Window {
+    u64 address, bytes;
+    u8* host;
+    u32 gpu;
+  };
+  mutable std::mutex mutex_;  // guards what follows
+  std::map<u64, Pinned> by_address_;
+  std::map<const u8*, u64> by_host_;  // -> address
+  std::vector<Window> windows_;
+  u64 next_ = u64{4} << 30;
+};
+
+}  // namespace doorbell::emu::amdgpu

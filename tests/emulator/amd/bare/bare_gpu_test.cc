@@ -1,0 +1,133 @@
+// The emulated GPU's blocks by their registers, misused; tests/drivers/amd_emulated/pci_test.cc has
+// the right use, pci_mutation_test.cc each register left out.
+#include "emulator/amd/bare/bare_gpu.h"
+
+#include <cstring>
+
+#include <gtest/gtest.h>
+
+#include "base/os/host.h"
+#include "emulator/amd/bare/made_tables.h"
+#include "emulator/amd/machine.h"
+
+namespace doorbell::emu::amdgpu {
+namespace {
+
+using amd::hw::Reg;
+
+struct BareGpuTest : ::testing::Test {
+  std::vector<Report> reports;
+  std::unique_ptr<Machine> machine;
+
+  BareGpuTest() {
+    MachineOptions options{.gpus = {"gfx1100"}, .bare = true};
+    options.report = [this](const Report& report) { reports.push_back(report); };
+    machine = *Machine::create(std::move(options));
+  }
+  BareGpu& gpu() { return machine->bare_gpu(0); }
+  u32 read(Reg reg) { return gpu().read_register(offset(reg)); }
+  void write(Reg reg, u32 value) { gpu().write_register(offset(reg), value); }
+  void expect(const char* id) {
+    ASSERT_FALSE(reports.empty()) << "nothing is reported, expected " << id;
+    EXPECT_STREQ(reports.back().check->id, id) << reports.back().message;
+    reports.clear();
+  }
+  static u64 offset(Reg reg) {
+    const amd::hw::RegisterPlace& place = amd::hw::place_of(reg);
+    return (bases_of(place.block)[place.segment] + place.offset) * 4;
+  }
+};
+
+TEST_F(BareGpuTest, TellsItsMemoryAndNothingOfUnknownRegisters) {
+  EXPECT_EQ(gpu().read_register(0xde3 * 4), 24560u);  // MiB of a Radeon RX 7900 XTX
+  EXPECT_EQ(gpu().read_register(0x7777 * 4), ~u32{0});
+  expect("AMD-PCI-001");
+  gpu().write_register(0x7777 * 4, 1);
+  expect("AMD-PCI-001");
+}
+
+TEST_F(BareGpuTest, SleepsUntilItsFirmwareIsThere) {
+  write(Reg::ScratchReg7, 5);
+  EXPECT_EQ(read(Reg::ScratchReg7), 5u);
+  EXPECT_TRUE(reports.empty());
+  write(Reg::GcvmContext0Cntl, 1);
+  expect("AMD-GFX-001");
+  write(Reg::CpHqdActive, 1);
+  expect("AMD-GFX-001");
+  EXPECT_EQ(read(Reg::RlcRlcsBootloadStatus), 0u);
+}
+
+TEST_F(BareGpuTest, TakesTheSecurityProcessorsPartsInOrder) {
+  write(Reg::Mp0SmnC2pmsg64, amd::hw::kPspCreateRing);  // before there is an operating system
+  expect("AMD-PSP-002");
+  write(Reg::Mp0SmnC2pmsg67, 16);
+  expect("AMD-PSP-003");
+  write(Reg::Mp0SmnC2pmsg36, 0x80001);
+  write(Reg::Mp0SmnC2pmsg35, 0x80000);  // no firmware is there
+  expect("AMD-PSP-001");
+  EXPECT_EQ(read(Reg::Mp0SmnC2pmsg81), 0u);
+  // The operating system itself first: then nothing else.
+  const auto files = make_firmware_files(*find_node("gfx1100"));
+  const std::vector<u8>& file = files.at("psp_13_0_0_sos.bin");
+  for (usize at = 36; at < 36 + 8 * 16; at += 16) {
+    u32 words[4];
+    std::memcpy(words, file.data() + at, sizeof words);
+    if (words[0] == 1)
+      std::memcpy(gpu().device().memory->at(0x100000), file.data() + 256 + words[2], words[3]);
+  }
+  write(Reg::Mp0SmnC2pmsg35, 0x20000);
+  EXPECT_TRUE(reports.empty());
+  write(Reg::Mp0SmnC2pmsg35, 0x10000);
+  expect("AMD-PSP-001");
+}
+
+TEST_F(BareGpuTest, AnswersLate) {
+  const auto files = make_firmware_files(*find_node("gfx1100"));
+  const std::vector<u8>& file = files.at("psp_13_0_0_sos.bin");
+  u32 words[4];
+  std::memcpy(words, file.data() + 36, sizeof words);
+  std::memcpy(gpu().device().memory->at(0x100000), file.data() + 256 + words[2], words[3]);
+  write(Reg::Mp0SmnC2pmsg36, 0x80001);
+  EXPECT_EQ(read(Reg::Mp0SmnC2pmsg35), 0x80000000u);
+  write(Reg::Mp0SmnC2pmsg35, 0x80000);
+  EXPECT_EQ(read(Reg::Mp0SmnC2pmsg35), 0u);
+  EXPECT_EQ(read(Reg::Mp0SmnC2pmsg35), 0u);
+  EXPECT_EQ(read(Reg::Mp0SmnC2pmsg35), 0x80000000u);
+  EXPECT_TRUE(reports.empty());
+}
+
+TEST_F(BareGpuTest, AnswersNoMessageWithoutThePowerControllersFirmware) {
+  write(Reg::Mp1SmnC2pmsg66, 2);
+  expect("AMD-SMU-001");
+  EXPECT_EQ(read(Reg::Mp1SmnC2pmsg90), 0u);
+}
+
+TEST_F(BareGpuTest, WantsAHubThatIsSetUp) {
+  write(Reg::MmvmInvalidateEng17Req, 0xf80001);
+  expect("AMD-GMC-004");
+  EXPECT_EQ(read(Reg::MmvmInvalidateEng17Ack), 0u);
+}
+
+TEST_F(BareGpuTest, GivesTheSemaphoreToOne) {
+  EXPECT_EQ(read(Reg::MmvmInvalidateEng17Sem), 1u);
+  EXPECT_EQ(read(Reg::MmvmInvalidateEng17Sem), 0u);
+  write(Reg::MmvmInvalidateEng17Sem, 0);
+  EXPECT_EQ(read(Reg::MmvmInvalidateEng17Sem), 1u);
+}
+
+TEST_F(BareGpuTest, PassesNoDoorbellOnBeforeItsPortIsOpen) {
+  gpu().ring(3 * 8, 8, 64);
+  ASSERT_EQ(reports.size(), 2u);
+  EXPECT_STREQ(reports[0].check->id, "AMD-PCI-004");
+  EXPECT_STREQ(reports[1].check->id, "AMD-DB-005");
+}
+
+TEST_F(BareGpuTest, IsOneClients) {
+  EXPECT_TRUE(gpu().take());
+  EXPECT_FALSE(gpu().take());
+  gpu().give_back();
+  EXPECT_TRUE(gpu().take());
+}
+
+}  // namespace
+}  // namespace doorbell::emu::amdgpu
