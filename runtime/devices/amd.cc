@@ -1,4 +1,5 @@
-// The kernel's /dev/kfd and the emulated machine's, each opened once for all devices behind it.
+// The kernel's /dev/kfd, GPUs without a kernel driver, and the emulated machines', each opened once
+// for all devices behind it.
 #include "runtime/devices/amd.h"
 
 #include <fmt/format.h>
@@ -15,6 +16,7 @@
 #include "codegen/render/amd_caps.h"
 #include "codegen/render/hip_renderer.h"
 #include "drivers/amd/device.h"
+#include "drivers/amd/kernel/pci/pci_kernel.h"
 #include "drivers/amd/settings.h"
 #include "runtime/device_table.h"
 #include "runtime/emulated/emulated_amd.h"
@@ -51,13 +53,31 @@ Result<std::shared_ptr<amd::Kfd>> kfd_of_process(os::Files& files, const amd::Kf
   return kfd;
 }
 
+// The same of GPUs that this process drives itself. Never destroyed: threads may still wait in it
+// when the process ends, and a queue's end tells the GPU that it is left alone.
+Result<std::shared_ptr<amd::Kfd>> pci_of_process(os::Files& files) {
+  struct All {
+    std::mutex mutex;
+    std::unique_ptr<amd::PciKernel> kernel;
+    std::shared_ptr<amd::Kfd> kfd;
+  };
+  static All& all = *new All;
+  std::lock_guard lock(all.mutex);
+  if (all.kfd == nullptr) {
+    TRY(all.kernel, amd::PciKernel::open(files, os::host_clock()));
+    TRY(std::unique_ptr<amd::Kfd> opened, amd::Kfd::open(*all.kernel, os::host_clock()));
+    all.kfd = std::move(opened);
+  }
+  return all.kfd;
+}
+
 }  // namespace
 
 struct AmdBackend::State {
   core::Config config;
   os::Files* kernel = nullptr;
   std::mutex mutex;  // guards what follows
-  std::unique_ptr<EmulatedAmd> emulated;
+  std::unique_ptr<EmulatedAmd> emulated, emulated_pci;
 };
 
 AmdBackend::AmdBackend(const core::Config& config, os::Files& kernel)
@@ -74,22 +94,29 @@ Result<std::unique_ptr<core::Device>> AmdBackend::open(core::DeviceSpec spec) {
   if (spec.iface.empty() || spec.iface == "KFD") {
     TRY(kfd, kfd_of_process(*state.kernel, {.trap_registers = options.report_waves}));
     spec.iface = "KFD";
-  } else if (spec.iface == "EMUKFD") {
-    if (state.emulated == nullptr) {
+  } else if (spec.iface == "PCI") {
+    TRY(kfd, pci_of_process(*state.kernel));
+    // Waves are not saved there.
+    options.report_waves = false;
+  } else if (spec.iface == "EMUKFD" || spec.iface == "EMUPCI") {
+    const EmulatedDoor door = spec.iface == "EMUKFD" ? EmulatedDoor::Kfd : EmulatedDoor::Pci;
+    std::unique_ptr<EmulatedAmd>& emulated =
+        door == EmulatedDoor::Kfd ? state.emulated : state.emulated_pci;
+    if (emulated == nullptr) {
       TRY(const EmulatorSettings settings,
           read_settings<EmulatorSettings>(setting_values(state.config)));
-      TRY(state.emulated, open_emulated_amd(settings, spec.arch));
+      TRY(emulated, open_emulated_amd(settings, spec.arch, door));
     }
-    kfd = state.emulated->kfd();
-    options.explain = [machine = state.emulated.get()](u32 gpu_id) {
+    kfd = emulated->kfd();
+    options.explain = [machine = emulated.get()](u32 gpu_id) {
       return machine->last_fault(gpu_id);
     };
-    options.host_accesses = state.emulated->host_accesses();
+    options.host_accesses = emulated->host_accesses();
     // What takes a GPU a moment takes it minutes.
     constexpr u64 kHour_ns = 3'600'000'000'000;
     options.timeout_ns = kHour_ns;
     // No display depends on it.
-    options.report_waves = true;
+    options.report_waves = door == EmulatedDoor::Kfd;
   } else {
     return fail(ErrorKind::Unsupported, "AMD's interface {} is {}", spec.iface, kNotBuilt);
   }

@@ -28,15 +28,25 @@ Result<emu::amdgpu::MachineOptions> machine_options(const EmulatorSettings& sett
 class Emulated : public EmulatedAmd {
  public:
   std::shared_ptr<amd::Kfd> kfd() override { return kfd_; }
-  std::string last_fault(u32 gpu_id) override { return machine_->kfd().last_fault(gpu_id); }
+  const amd::PciKernel* pci() override { return kernel_.get(); }
+  std::string last_fault(u32 gpu_id) override {
+    for (usize i = 0; i < kfd_->nodes().size(); ++i)
+      if (kfd_->nodes()[i].gpu_id == gpu_id) return machine_->last_fault(i);
+    return "";
+  }
   os::HostAccesses* host_accesses() override { return machine_->host_accesses(); }
 
   Result<void> open(emu::amdgpu::MachineOptions options) {
+    const bool is_bare = options.bare;
     TRY(machine_, emu::amdgpu::Machine::create(std::move(options)));
     files_ = machine_->files(os::host_files());
     clock_ = machine_->clock(os::host_clock());
+    if (is_bare) {
+      TRY(kernel_, amd::PciKernel::open(*files_, *clock_));
+    }
+    os::Files& door = is_bare ? *kernel_ : *files_;
     TRY(std::unique_ptr<amd::Kfd> opened,
-        amd::Kfd::open(*files_, *clock_, {.trap_registers = true}));
+        amd::Kfd::open(door, *clock_, {.trap_registers = !is_bare}));
     kfd_ = std::move(opened);
     return {};
   }
@@ -46,14 +56,16 @@ class Emulated : public EmulatedAmd {
   std::unique_ptr<emu::amdgpu::Machine> machine_;
   std::unique_ptr<os::Files> files_;
   std::unique_ptr<os::Clock> clock_;
-  std::shared_ptr<amd::Kfd> kfd_;  // by the devices
+  std::unique_ptr<amd::PciKernel> kernel_;  // null where the machine has the kernel's
+  std::shared_ptr<amd::Kfd> kfd_;           // by the devices
 };
 
 }  // namespace
 
 Result<std::unique_ptr<EmulatedAmd>> open_emulated_amd(const EmulatorSettings& settings,
-                                                       const std::string& arch) {
+                                                       const std::string& arch, EmulatedDoor door) {
   TRY(emu::amdgpu::MachineOptions options, machine_options(settings, arch));
+  options.bare = door == EmulatedDoor::Pci;
   TRY(set_machine_options(settings, &options));
   auto emulated = std::make_unique<Emulated>();
   TRY(emulated->open(std::move(options)));

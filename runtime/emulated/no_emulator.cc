@@ -16,7 +16,8 @@ Error refusal() {
 }  // namespace
 
 Result<std::unique_ptr<EmulatedAmd>> open_emulated_amd(const EmulatorSettings& /*settings*/,
-                                                       const std::string& /*arch*/) {
+                                                       const std::string& /*arch*/,
+                                                       EmulatedDoor /*door*/) {
   return refusal();
 }
 

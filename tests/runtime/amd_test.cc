@@ -15,13 +15,13 @@ struct Opened {
   std::string error;
 };
 
-// Of the device that DEV=EMUKFD+AMD:LLVM opens.
-Opened open(SettingValues settings) {
+// Of the device that DEV=EMUKFD+AMD:LLVM opens, or another interface.
+Opened open(SettingValues settings, const char* iface = "EMUKFD") {
   core::Config config;
   config.device_settings = std::move(settings);
   AmdBackend backend(config);
   core::DeviceSpec spec;
-  spec.iface = "EMUKFD";
+  spec.iface = iface;
   spec.name = "AMD";
   Result<std::unique_ptr<core::Device>> device = backend.open(spec);
   if (!device) return {.error = device.error().message};
@@ -36,6 +36,12 @@ TEST(AmdBackend, CountsTheComputeUnitsOfWhatIsOpened) {
   EXPECT_EQ(open({{"EMU_GPU", "gfx942:CPX"}}).units, 38);
   EXPECT_EQ(open({{"EMU_GPU", "gfx942:QPX"}}).units, 76);
   EXPECT_EQ(open({{"EMU_GPU", "gfx1030"}}).units, 80);
+}
+
+TEST(AmdBackend, StartsGpusThatNoKernelDriverHas) {
+  EXPECT_EQ(open({{"EMU_GPU", "gfx1100"}}, "EMUPCI").units, 96);
+  EXPECT_NE(open({{"EMU_GPU", "gfx942"}}, "EMUPCI").error.find("only gfx1100 is emulated"),
+            std::string::npos);
 }
 
 TEST(AmdBackend, RefusesPm4OnAWholePackage) {

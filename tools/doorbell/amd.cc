@@ -1,5 +1,6 @@
 // `doorbell amd probe`: the first hour on an AMD card in one command. The steps are in
-// tools/amd_probe; this opens the kernel's GPU, or an emulated one, and prints.
+// tools/amd_probe; this opens the kernel's GPU, or an emulated one, and prints. For `doorbell amd
+// discovery` see amd_discovery.cc.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -120,6 +121,7 @@ void add_amd(CLI::App* app, int* status) {
                    "What --json printed elsewhere: name the steps that go otherwise here")
       ->option_text("FILE");
   command->callback([options, status] { *status = run(*options); });
+  add_amd_discovery(amd, status);
 }
 
 }  // namespace doorbell::tools

@@ -1,0 +1,127 @@
+// [torvalds/linux drivers/base/firmware_loader/main.c fw_path[], and its suffixes .zst and .xz;
+// names as in amdgpu_ucode.c amdgpu_ucode_ip_version_decode(); tinygrad amdev.py AMFirmware: the
+// order]
+#include "drivers/amd/kernel/pci/firmware_files.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "base/os/library.h"
+#include "base/util/try.h"
+
+namespace doorbell::amd {
+namespace {
+
+constexpr const char* kFolders[] = {"/lib/firmware/updates", "/lib/firmware"};
+// What a firmware may need at most, unpacked.
+constexpr usize kMaxBytes = usize{64} << 20;
+
+// The libraries are wanted only where distributions compress firmware, so they are opened then.
+Result<std::vector<u8>> unpack_zstd(std::span<const u8> packed, const std::string& name) {
+  const std::string names[] = {"libzstd.so.1"};
+  TRY(const os::Library library, os::Library::open(names));
+  TRY(const auto size,
+      library.function<unsigned long long(const void*, usize)>("ZSTD_getFrameContentSize"));
+  TRY(const auto unpack,
+      library.function<usize(void*, usize, const void*, usize)>("ZSTD_decompress"));
+  TRY(const auto is_error, library.function<unsigned(usize)>("ZSTD_isError"));
+  u64 bytes = size(packed.data(), packed.size());
+  // A size that is not known, or none, is two of the largest numbers.
+  if (bytes > kMaxBytes) bytes = kMaxBytes;
+  std::vector<u8> unpacked(bytes);
+  const usize got = unpack(unpacked.data(), unpacked.size(), packed.data(), packed.size());
+  if (is_error(got) != 0) return fail(ErrorKind::Corrupt, "{}.zst cannot be unpacked", name);
+  unpacked.resize(got);
+  return unpacked;
+}
+
+Result<std::vector<u8>> unpack_xz(std::span<const u8> packed, const std::string& name) {
+  const std::string names[] = {"liblzma.so.5"};
+  TRY(const os::Library library, os::Library::open(names));
+  using Decode = int(u64*, u32, const void*, const u8*, usize*, usize, u8*, usize*, usize);
+  TRY(const auto decode, library.function<Decode>("lzma_stream_buffer_decode"));
+  std::vector<u8> unpacked(kMaxBytes);
+  u64 memory = u64{1} << 30;
+  usize in = 0, out = 0;
+  const int why = decode(&memory, 0, nullptr, packed.data(), &in, packed.size(), unpacked.data(),
+                         &out, unpacked.size());
+  if (why != 0) return fail(ErrorKind::Corrupt, "{}.xz cannot be unpacked: error {}", name, why);
+  unpacked.resize(out);
+  return unpacked;
+}
+
+// "gc_11_0_0_mec.bin"
+std::string name_for(const char* prefix, const hw::IpVersion& version, const char* suffix) {
+  return fmt::format("{}_{}_{}_{}{}.bin", prefix, version.major, version.minor, version.revision,
+                     suffix);
+}
+
+}  // namespace
+
+Result<std::vector<u8>> read_firmware_file(os::Files& files, const std::string& name) {
+  for (const char* folder : kFolders) {
+    const std::string path = fmt::format("{}/amdgpu/{}", folder, name);
+    if (files.exists(path)) return os::read_file(files, path);
+    if (files.exists(path + ".zst")) {
+      TRY(const std::vector<u8> packed, os::read_file(files, path + ".zst"));
+      return unpack_zstd(packed, path);
+    }
+    if (files.exists(path + ".xz")) {
+      TRY(const std::vector<u8> packed, os::read_file(files, path + ".xz"));
+      return unpack_xz(packed, path);
+    }
+  }
+  return fail(
+      ErrorKind::NotFound,
+      "the firmware amdgpu/{} is in none of /lib/firmware/updates and /lib/firmware, plain, "
+      ".zst or .xz: Debian's package firmware-amd-graphics has it, Ubuntu's linux-firmware",
+      name);
+}
+
+Result<Firmware> read_firmware(os::Files& files, const hw::Discovery& discovery) {
+  using hw::Block;
+  Firmware firmware;
+  const auto version = [&](Block block) { return discovery.find(block)->version; };
+  const auto load = [&](const std::string& name) -> Result<std::span<const u8>> {
+    TRY(std::vector<u8> bytes, read_firmware_file(files, name));
+    return std::span<const u8>(firmware.files.emplace_back(std::move(bytes)));
+  };
+  for (const Block block : {Block::Mp0, Block::Mp1, Block::Gc, Block::Sdma0})
+    if (discovery.find(block) == nullptr)
+      return fail(ErrorKind::Unsupported, "the GPU has no {}", hw::name_of(block));
+  // Spans point into the vectors, which stay where they are when `files` grows.
+  TRY(const std::span<const u8> sos, load(name_for("psp", version(Block::Mp0), "_sos")));
+  TRY(firmware.psp, hw::read_psp_file(sos));
+  TRY(const std::span<const u8> smu, load(name_for("smu", version(Block::Mp1), "")));
+  TRY(firmware.smu, hw::read_firmware(hw::FirmwareKind::Smu, smu));
+  const hw::IpVersion gc = version(Block::Gc);
+  struct Wanted {
+    hw::FirmwareKind kind;
+    std::string name;
+  };
+  const Wanted wanted[] = {
+      {hw::FirmwareKind::Sdma, name_for("sdma", version(Block::Sdma0), "")},
+      {hw::FirmwareKind::Mec, name_for("gc", gc, "_mec")},
+      {hw::FirmwareKind::Imu, name_for("gc", gc, "_imu")},
+      {hw::FirmwareKind::Rlc, name_for("gc", gc, "_rlc")},
+  };
+  for (const Wanted& one : wanted) {
+    TRY(const std::span<const u8> bytes, load(one.name));
+    Result<hw::FirmwareFile> file = hw::read_firmware(one.kind, bytes);
+    if (!file) return fail(file.error().kind, "{}: {}", one.name, file.error().message);
+    firmware.images.insert(firmware.images.end(), file->images.begin(), file->images.end());
+    if (one.kind == hw::FirmwareKind::Mec) firmware.mec = std::move(*file);
+  }
+  return firmware;
+}
+
+Result<u64> read_compute_entry(os::Files& files, const hw::Discovery& discovery) {
+  const hw::IpInstance* gc = discovery.find(hw::Block::Gc);
+  if (gc == nullptr) return fail(ErrorKind::Unsupported, "the GPU has no graphics core");
+  TRY(const std::vector<u8> bytes, read_firmware_file(files, name_for("gc", gc->version, "_mec")));
+  TRY(const hw::FirmwareFile file, hw::read_firmware(hw::FirmwareKind::Mec, bytes));
+  return file.entry;
+}
+
+}  // namespace doorbell::amd

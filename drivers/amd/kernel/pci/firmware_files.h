@@ -1,0 +1,27 @@
+// Firmware of AMD's GPUs as distributions install it: plain, or compressed with xz or zstd.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/os/files.h"
+#include "drivers/amd/hw/bare/discovery.h"
+#include "drivers/amd/hw/bare/firmware.h"
+
+namespace doorbell::amd {
+
+// The file's bytes. Where there is none, the error says which package has it.
+Result<std::vector<u8>> read_firmware_file(os::Files& files, const std::string& name);
+
+// All that a GPU is started with, and the files that the images borrow from.
+struct Firmware {
+  std::vector<std::vector<u8>> files;
+  std::vector<hw::PspImage> psp;
+  hw::FirmwareFile smu, mec;
+  std::vector<hw::FirmwareImage> images;  // without the SMU's, in the order of loading
+};
+Result<Firmware> read_firmware(os::Files& files, const hw::Discovery& discovery);
+// Of the compute processor's alone: where it begins.
+Result<u64> read_compute_entry(os::Files& files, const hw::Discovery& discovery);
+
+}  // namespace doorbell::amd

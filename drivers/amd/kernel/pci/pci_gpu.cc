@@ -1,0 +1,296 @@
+// Opening, starting, and what the kernel's calls ask of a GPU.
+#include "drivers/amd/kernel/pci/pci_gpu.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/util/check.h"
+#include "base/util/log.h"
+#include "base/util/try.h"
+#include "drivers/amd/kernel/pci/boot.h"
+#include "drivers/amd/kernel/pci/hardware_queues.h"
+
+namespace doorbell::amd {
+
+using hw::Block;
+using hw::Reg;
+
+namespace {
+
+constexpr u64 kHugePage = u64{2} << 20;
+// In SCRATCH_REG7: this start's layout of boot_memory is there. SCRATCH_REG6: queues live, or the
+// state is not known.
+constexpr u32 kAliveVersion = 0xdb000001;
+constexpr u32 kCopyQueue = PciGpu::kComputeQueues;
+
+// gfx_target_version, where Doorbell starts the chip itself. [kfd_device.c kgd2kfd_probe()]
+u64 target_of(const hw::IpVersion& gc) { return gc == hw::IpVersion{11, 0, 0} ? 110000 : 0; }
+
+}  // namespace
+
+Result<std::unique_ptr<PciGpu>> PciGpu::open(os::Files& files, os::Clock& clock,
+                                             const os::PciId& id) {
+  std::unique_ptr<PciGpu> gpu(new PciGpu(files, clock));
+  TRY(gpu->device_, os::PciDevice::open(files, id));
+  TRY(gpu->mmio_, gpu->device_->map_registers(kRegisterRegion));
+  TRY(gpu->vram_, gpu->device_->map_memory(kMemoryRegion));
+  TRY(gpu->read_table());
+  const hw::IpInstance* gc = gpu->discovery_.find(Block::Gc);
+  if (gc == nullptr || target_of(gc->version) == 0)
+    return fail(ErrorKind::Unsupported,
+                "PCI device {} has a graphics core of version {}, Doorbell starts 11.0.0 (gfx1100) "
+                "only",
+                id.address, gc == nullptr ? "none" : to_string(gc->version));
+  TRY(gpu->registers_, RegisterAccess::make(gpu->mmio_.mmio, gpu->discovery_, clock));
+  return gpu;
+}
+
+PciGpu::~PciGpu() = default;
+
+Result<void> PciGpu::read_table() {
+  const u32 megabytes = mmio_.mmio.read32(u64{hw::kConfigMemsize} * 4);
+  if (megabytes == 0 || megabytes == ~u32{0})
+    return fail(ErrorKind::DeviceLost, "PCI device {} does not tell how much memory it has: {:#x}",
+                device_->id().address, megabytes);
+  vram_bytes_ = u64{megabytes} << 20;
+  if (vram_.size() < vram_bytes_)
+    return fail(
+        ErrorKind::Unsupported,
+        "PCI device {} shows {} MiB of its {} MiB: enable \"resizable BAR\" (\"smart access "
+        "memory\") in the firmware's settings",
+        device_->id().address, vram_.size() >> 20, megabytes);
+  std::vector<u8> table(hw::kDiscoveryBytes);
+  const u8* const from = vram_.data() + vram_bytes_ - hw::kDiscoveryFromEnd;
+  std::copy_n(from, table.size(), table.begin());
+  TRY(discovery_, hw::read_discovery(table));
+  return {};
+}
+
+hw::NodeProperties PciGpu::properties() const {
+  const hw::GraphicsInfo& graphics = discovery_.graphics;
+  constexpr u64 kSimdsPerUnit = 2;
+  hw::NodeProperties node;
+  node.num_xcc = discovery_.count(Block::Gc);
+  node.simd_per_cu = kSimdsPerUnit;
+  node.array_count = u64{graphics.engines} * graphics.arrays_per_engine * node.num_xcc;
+  node.simd_arrays_per_engine = graphics.arrays_per_engine;
+  node.cu_per_simd_array = graphics.units_per_array;
+  node.simd_count = node.array_count * graphics.units_per_array * kSimdsPerUnit;
+  node.max_waves_per_simd = graphics.waves_per_simd;
+  node.max_slots_scratch_cu = graphics.scratch_slots_per_unit;
+  node.wave_front_size = graphics.wave_size;
+  node.lds_size_in_kb = 64;
+  node.gfx_target_version = target_of(discovery_.find(Block::Gc)->version);
+  node.vendor_id = device_->id().vendor;
+  node.device_id = device_->id().device;
+  node.num_sdma_engines = 1;
+  node.num_sdma_queues_per_engine = 1;
+  node.num_cp_queues = kComputeQueues;
+  node.local_mem_size = vram_bytes_;
+  return node;
+}
+
+Result<void> PciGpu::boot() {
+  std::lock_guard lock(mutex_);
+  if (is_booted_) return {};
+  const RegisterAccess& registers = *registers_;
+  is_warm_ = registers.read(Reg::ScratchReg7) == kAliveVersion &&
+             registers.read(Reg::ScratchReg6) == 0 &&
+             registers.read(Reg::GcvmL2ProtectionFaultStatus) == 0;
+  if (!is_warm_ && is_psp_alive(registers) && is_smu_alive(registers)) {
+    log().info("PCI device {} was left in a state that is not known, it is reset",
+               device_->id().address);
+    TRY(device_->set_bus_master(false));
+    TRY(reset_whole_gpu(registers));
+  }
+  TRY(device_->set_bus_master(true));
+  TRY(const BootTarget target, read_framebuffer(registers, vram()));
+  u64 entry = 0;
+  free_.emplace(boot_memory::kEnd, vram_bytes_ - boot_memory::kEnd - boot_memory::kReservedEnd,
+                hw::kGpuPage);
+  if (is_warm_) {
+    TRY(entry, read_compute_entry(files_, discovery_));
+    for (u32 queue = 0; queue < kComputeQueues; ++queue)
+      TRY(unload_compute_queue(registers, queue));
+    unload_copy_queue(registers);
+    tables_.emplace(vram(), boot_memory::kRootTable, *free_, kFirstGpuAddress);
+  } else {
+    TRY(const Firmware firmware, read_firmware(files_, discovery_));
+    entry = firmware.mec.entry;
+    tables_.emplace(vram(), boot_memory::kRootTable, *free_, kFirstGpuAddress);
+    start_bus_interface(target);
+    start_hub(target, Hub::Memory);
+    start_interrupts(target);
+    TRY(start_psp(target, firmware));
+    TRY(start_smu(target));
+  }
+  TRY(wait_for_graphics(registers));
+  start_hub(target, Hub::Graphics);
+  TRY(invalidate());
+  start_graphics(target, entry, is_warm_);
+  start_copy_engine(target);
+  TRY(set_clocks(registers, true));
+  interrupt_rptr_ = registers.read(Reg::IhRbRptr) & hw::kIhOffsetMask;
+  registers.write(Reg::ScratchReg6, 0);
+  registers.write(Reg::ScratchReg7, kAliveVersion);
+  is_booted_ = true;
+  return {};
+}
+
+// ---- memory -------------------------------------------------------------------------------------
+
+Result<u64> PciGpu::allocate_vram(u64 bytes) {
+  std::lock_guard lock(mutex_);
+  const std::optional<u64> offset =
+      free_->allocate(bytes, bytes >= kHugePage ? kHugePage : hw::kGpuPage);
+  if (!offset) return fail(ErrorKind::OutOfMemory, "the GPU has no {} bytes in one piece", bytes);
+  return *offset;
+}
+
+void PciGpu::free_vram(u64 offset) {
+  std::lock_guard lock(mutex_);
+  free_->release(offset);
+}
+
+u64 PciGpu::free_bytes() {
+  std::lock_guard lock(mutex_);
+  return vram_bytes_ - boot_memory::kEnd - boot_memory::kReservedEnd - free_->in_use();
+}
+
+// Both hubs' translations are forgotten, also after an entry that was not there before: a TLB may
+// keep that it was not.
+Result<void> PciGpu::invalidate() {
+  TRY(const BootTarget target, read_framebuffer(*registers_, vram()));
+  TRY(invalidate_hub(target, Hub::Graphics));
+  return invalidate_hub(target, Hub::Memory);
+}
+
+Result<void> PciGpu::map(u64 va, std::span<const Part> parts, const hw::PageEntry& entry) {
+  std::lock_guard lock(mutex_);
+  for (const Part& part : parts) {
+    hw::PageEntry one = entry;
+    one.address = part.address;
+    TRY(tables_->map(va, part.bytes, one));
+    va += part.bytes;
+  }
+  return invalidate();
+}
+
+Result<void> PciGpu::unmap(u64 va, u64 bytes) {
+  std::lock_guard lock(mutex_);
+  tables_->unmap(va, bytes);
+  TRY(invalidate());
+  tables_->release_empty();
+  return {};
+}
+
+// ---- queues -------------------------------------------------------------------------------------
+
+// Whoever finds the bit after this process knows that it died with queues on the GPU.
+void PciGpu::note_queues() {
+  registers_->write(Reg::ScratchReg6, live_queues_ != 0 || is_dirty_ ? 1 : 0);
+}
+
+void PciGpu::mark_dirty() {
+  std::lock_guard lock(mutex_);
+  is_dirty_ = true;
+  note_queues();
+}
+
+Result<u32> PciGpu::start_compute(u32 queue, const PciQueueMemory& memory) {
+  CHECK(queue < kComputeQueues, "compute queue {} of {}", queue, kComputeQueues);
+  std::lock_guard lock(mutex_);
+  TRY(const BootTarget target, read_framebuffer(*registers_, vram()));
+  const u32 doorbell = hw::kFirstComputeDoorbell + queue;
+  live_queues_ |= 1u << queue;
+  note_queues();
+  load_compute_queue(target, queue, doorbell, memory);
+  return doorbell;
+}
+
+Result<void> PciGpu::stop_compute(u32 queue) {
+  std::lock_guard lock(mutex_);
+  Result<void> ended = unload_compute_queue(*registers_, queue);
+  if (ended)
+    live_queues_ &= ~(1u << queue);
+  else
+    is_dirty_ = true;
+  note_queues();
+  return ended;
+}
+
+Result<u32> PciGpu::start_copy(const PciQueueMemory& memory) {
+  std::lock_guard lock(mutex_);
+  TRY(const BootTarget target, read_framebuffer(*registers_, vram()));
+  live_queues_ |= 1u << kCopyQueue;
+  note_queues();
+  // The end of a queue resets the engine.
+  start_copy_engine(target);
+  load_copy_queue(target, hw::kFirstCopyDoorbell, memory);
+  return hw::kFirstCopyDoorbell;
+}
+
+Result<void> PciGpu::stop_copy() {
+  std::lock_guard lock(mutex_);
+  unload_copy_queue(*registers_);
+  live_queues_ &= ~(1u << kCopyQueue);
+  note_queues();
+  return {};
+}
+
+Result<os::MappedRegisters> PciGpu::map_doorbells() {
+  return device_->map_registers(kDoorbellRegion);
+}
+
+// ---- interrupts ---------------------------------------------------------------------------------
+
+std::vector<hw::InterruptEntry> PciGpu::take_interrupts() {
+  std::lock_guard lock(mutex_);
+  std::vector<hw::InterruptEntry> entries;
+  if (!is_booted_) return entries;
+  const u32 word = registers_->read(Reg::IhRbWptr);
+  const u32 end = word & hw::kIhOffsetMask;
+  if (end == interrupt_rptr_ && (word & hw::kIhOverflow) == 0) return entries;
+  while (interrupt_rptr_ != end) {
+    const u8* const at = vram_.data() + boot_memory::kInterruptRing + interrupt_rptr_;
+    const volatile u32* const from = reinterpret_cast<const volatile u32*>(at);
+    Words<hw::InterruptEntry> words;
+    for (usize i = 0; i < words.size(); ++i) words[i] = from[i];
+    entries.push_back(decode<hw::InterruptEntry>(words));
+    interrupt_rptr_ = static_cast<u32>((interrupt_rptr_ + hw::kInterruptBytes) %
+                                       boot_memory::kInterruptRingBytes);
+  }
+  registers_->write(Reg::IhRbRptr, interrupt_rptr_);
+  if ((word & hw::kIhOverflow) != 0) {
+    log().warn("PCI device {} lost interrupts", device_->id().address);
+    registers_->change(Reg::IhRbWptr, hw::kIhOverflow, 0);
+    const u32 control = registers_->read(Reg::IhRbCntl);
+    hw::IhRingControl clear = hw::fields_of<hw::IhRingControl>(control);
+    clear.overflow_clear = true;
+    registers_->write(Reg::IhRbCntl, clear);
+    registers_->write(Reg::IhRbCntl, control);
+  }
+  return entries;
+}
+
+hw::FaultStatus PciGpu::take_fault() {
+  std::lock_guard lock(mutex_);
+  const u32 status = registers_->read(Reg::GcvmL2ProtectionFaultStatus);
+  registers_->change(Reg::GcvmL2ProtectionFaultCntl, 0, hw::kFaultControlClear);
+  return hw::fields_of<hw::FaultStatus>(status);
+}
+
+// The halves are two registers: again, if the upper one went on between them.
+Result<u64> PciGpu::clock_ticks() {
+  std::lock_guard lock(mutex_);
+  u32 upper = registers_->read(Reg::GoldenTscCountUpper);
+  for (;;) {
+    const u32 lower = registers_->read(Reg::GoldenTscCountLower);
+    const u32 again = registers_->read(Reg::GoldenTscCountUpper);
+    if (again == upper) return u64{upper} << 32 | lower;
+    upper = again;
+  }
+}
+
+}  // namespace doorbell::amd

@@ -1,0 +1,111 @@
+// PciKernel: GPUs without their kernel driver, behind that driver's calls. It answers what Kfd asks
+// of /dev/kfd, the render nodes and the topology, by PciGpu; all above kernel/kfd.h is as over the
+// kernel. Every other path is the given door's.
+//
+// What the kernel's driver does and this does not: more processes on a GPU, more queues than the
+// hardware has, saved waves, memory of the process's own (userptr) and dma-bufs. Such calls fail
+// with ENOTSUP.
+//
+// Thread safety: that of a Files; ioctl() from any thread.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/os/forwarded_files.h"
+#include "drivers/amd/hw/kfd.h"
+#include "drivers/amd/kernel/pci/pci_gpu.h"
+
+namespace doorbell::amd {
+
+class PciKernel final : public os::ForwardedFiles {
+ public:
+  // Finds the GPUs. None that can be driven is an error, which says why not. Both are borrowed.
+  static Result<std::unique_ptr<PciKernel>> open(os::Files& files, os::Clock& clock);
+  ~PciKernel() override;
+
+  Result<std::unique_ptr<os::File>> open(const std::string& path, os::Access access) override;
+  Result<std::vector<std::string>> list(const std::string& path) override;
+  bool exists(const std::string& path) override;
+
+  // The GPUs in the topology's order, as their own tables describe them.
+  struct Description {
+    os::PciId id;
+    u64 memory_bytes = 0;
+    hw::Discovery discovery;
+  };
+  std::vector<Description> descriptions() const;
+
+ private:
+  class Node;
+  struct Gpu {
+    Description description;
+    u32 number = 0;  // KFD's
+    std::string properties;
+    std::unique_ptr<PciGpu> gpu;  // once its address space is asked for
+    u32 compute_queues = 0;       // a bit each
+    bool copy_queue = false;
+  };
+  struct Memory {
+    Gpu* owner = nullptr;
+    u64 va = 0, bytes = 0;
+    u32 flags = 0;
+    u64 offset = 0;  // VRAM
+    os::PinnedMemory host;
+    std::vector<Gpu*> mapped;
+    bool is_host() const { return (flags & hw::kKfdMemVram) == 0; }
+  };
+  struct Queue {
+    Gpu* gpu = nullptr;
+    bool is_copy = false, is_live = false;
+    u32 slot = 0;
+  };
+  struct Event {
+    u32 type = 0;
+    bool auto_reset = false, is_signalled = false;
+    hw::KfdMemoryException memory;
+    hw::KfdHwException exception;
+  };
+
+  PciKernel(os::Files& files, os::Clock& clock)
+      : ForwardedFiles(files), files_(files), clock_(clock) {}
+  Gpu* find(u32 number);
+  void add(const os::PciId& id, PciGpu& gpu);
+
+  // 0 or an errno; under mutex_, but for wait_events().
+  int ioctl(unsigned long request, void* argument);
+  int acquire(const hw::KfdAcquireVm& arguments);
+  int allocate(hw::KfdAllocMemory& arguments);
+  int free(u64 handle);
+  int map(hw::KfdMapMemory& arguments);
+  int unmap(hw::KfdUnmapMemory& arguments);
+  int map_one(Memory& memory, Gpu& gpu);
+  int create_queue(hw::KfdCreateQueue& arguments);
+  int destroy_queue(u32 id);
+  int update_queue(const hw::KfdUpdateQueue& arguments);
+  int create_event(hw::KfdCreateEvent& arguments);
+  int clock_counters(hw::KfdGetClockCounters& arguments);
+  int wait_events(hw::KfdWaitEvents& arguments);
+  void take_interrupts();
+  void take_interrupt(Gpu& gpu, const hw::InterruptEntry& entry);
+  Event* first_of(u32 type);
+  Result<os::Mapping> map_memory(const os::MapRequest& request);
+  Result<os::MappedRegisters> map_doorbells(const os::MapRequest& request);
+  int refuse(int why, std::string message);
+
+  os::Files& files_;
+  os::Clock& clock_;
+  std::map<std::string, std::string> texts_;  // of the topology, by path
+  std::vector<std::unique_ptr<Gpu>> gpus_;
+  std::mutex mutex_;                                 // guards what follows
+  std::map<u64, std::unique_ptr<Memory>> memories_;  // by handle
+  u64 next_handle_ = 1;
+  std::map<u32, Queue> queues_;
+  std::map<u32, Event> events_;
+  std::string last_error_;
+};
+
+}  // namespace doorbell::amd

@@ -1,0 +1,68 @@
+// RegisterAccess: the registers of one GPU, by name, where its discovery table has them.
+//
+// Thread safety: one thread at a time.
+#pragma once
+
+#include <array>
+
+#include "base/os/clock.h"
+#include "base/os/mmio.h"
+#include "drivers/amd/hw/bare/discovery.h"
+#include "drivers/amd/hw/bare/fields.h"
+
+namespace doorbell::amd {
+
+class RegisterAccess {
+ public:
+  // Fails where the GPU lacks a register that is used. The clock is borrowed.
+  static Result<RegisterAccess> make(os::Mmio mmio, const hw::Discovery& discovery,
+                                     os::Clock& clock);
+
+  u32 read(hw::Reg reg) const { return read_word(address(reg)); }
+  void write(hw::Reg reg, u32 value) const { write_word(address(reg), value); }
+  template <class T>
+    requires requires { T::kWords; }
+  void write(hw::Reg reg, const T& record) const {
+    write(reg, hw::word_of(record));
+  }
+  void write_pair(hw::Reg low, hw::Reg high, u64 value) const {
+    write(low, static_cast<u32>(value));
+    write(high, static_cast<u32>(value >> 32));
+  }
+  // Sets and clears bits, and leaves the others.
+  void change(hw::Reg reg, u32 clear, u32 set) const { write(reg, (read(reg) & ~clear) | set); }
+  // The register `behind` words behind this one.
+  void write_behind(hw::Reg reg, u32 behind, u32 value) const {
+    write_word(address(reg) + behind, value);
+  }
+
+  // By its absolute address in words; those beyond the mapped region through a window.
+  u32 read_word(u64 address) const;
+  void write_word(u64 address, u32 value) const;
+
+  // Until these bits are so. The error calls it `what`.
+  Result<void> wait(hw::Reg reg, u32 mask, u32 wanted, const char* what,
+                    u64 timeout_ns = kTimeout_ns) const;
+  os::Clock& clock() const { return *clock_; }
+  // In each turn of a loop that looks at a register: briefly at first.
+  void rest(u32 turn) const {
+    constexpr u32 kBrief = 2000;
+    constexpr u64 kLong_ns = 1'000'000;
+    if (turn < kBrief)
+      clock_->relax(turn);
+    else
+      pause(kLong_ns);
+  }
+  void pause(u64 ns) const { clock_->sleep_until(clock_->now_ns() + ns); }
+
+ private:
+  static constexpr u64 kTimeout_ns = 10'000'000'000;
+  RegisterAccess(os::Mmio mmio, os::Clock& clock) : mmio_(mmio), clock_(&clock) {}
+  u64 address(hw::Reg reg) const { return addresses_[static_cast<usize>(reg)]; }
+
+  os::Mmio mmio_;
+  os::Clock* clock_;
+  std::array<u64, hw::kRegisters> addresses_{};
+};
+
+}  // namespace doorbell::amd

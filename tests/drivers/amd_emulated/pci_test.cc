@@ -1,0 +1,223 @@
+// The driver on GPUs that it starts itself: cold, warm, behind a process that was killed, several
+// of them; what faults look like, and what is refused.
+#include <algorithm>
+
+#include "drivers/amd/hw/bare/registers.h"
+#include "emulator/amd/bare/made_tables.h"
+#include "tests/drivers/amd_emulated/pci_machine.h"
+
+namespace doorbell::amd {
+namespace {
+
+using core::Buffer;
+using core::Ref;
+
+void expect_clean(const PciMachine& machine) {
+  for (const emu::Report& report : machine.reports) ADD_FAILURE() << to_string(report);
+}
+
+TEST(PciTest, StartsAGpuAndRunsAKernel) {
+  PciMachine machine;
+  auto process = machine.start();
+  ASSERT_TRUE(process) << process.error().message;
+  ASSERT_EQ((*process)->kfd->nodes().size(), 1u);
+  const NodeProperties& node = (*process)->kfd->nodes()[0].properties;
+  EXPECT_EQ(node.gfx_target_version, 110000u);
+  EXPECT_EQ(node.compute_units(), 96u);
+  {
+    auto device = machine.open(**process);
+    ASSERT_TRUE(device) << device.error().message;
+    EXPECT_EQ(run_kernel(**device), "");
+    EXPECT_EQ(run_kernel(**device), "");
+  }
+  expect_clean(machine);
+}
+
+TEST(PciTest, RunsWithAndWithoutACopyEngine) {
+  PciMachine machine;
+  auto process = *machine.start();
+  for (const bool sdma : {true, false}) {
+    auto device = machine.open(*process, 0, {.sdma = sdma});
+    ASSERT_TRUE(device) << device.error().message;
+    EXPECT_EQ(run_kernel(**device), "");
+  }
+  expect_clean(machine);
+}
+
+TEST(PciTest, RefusesAqlQueues) {
+  PciMachine machine;
+  auto process = *machine.start();
+  const auto device = machine.open(*process, 0, {.packets = Options::Packets::Aql});
+  ASSERT_FALSE(device);
+  EXPECT_NE(device.error().message.find("AQL queues over PCI: unset AMD_AQL"), std::string::npos)
+      << device.error().message;
+}
+
+TEST(PciTest, RunsOnTheWeakestHardware) {
+  PciMachine machine({.gpus = {"gfx1100"}, .adversarial = true, .lockstep = true, .seed = 5});
+  auto process = machine.start();
+  ASSERT_TRUE(process) << process.error().message;
+  {
+    auto device = machine.open(**process);
+    ASSERT_TRUE(device) << device.error().message;
+    EXPECT_EQ(run_kernel(**device), "");
+  }
+  expect_clean(machine);
+}
+
+// How many frames the security processor got: none where the GPU was warm.
+usize count_psp_frames(u64 word, usize before) {
+  const hw::RegisterPlace& place = hw::place_of(hw::Reg::Mp0SmnC2pmsg67);
+  const u64 at = emu::amdgpu::bases_of(place.block)[place.segment] + place.offset;
+  return before + (word == at ? 1 : 0);
+}
+
+struct Starts {
+  usize frames = 0, resets = 0;
+  WriteFilter filter() {
+    return [this](u64 word, u32& value) {
+      frames = count_psp_frames(word, frames);
+      const hw::RegisterPlace& place = hw::place_of(hw::Reg::Mp1SmnC2pmsg75);
+      if (word == emu::amdgpu::bases_of(place.block)[place.segment] + place.offset &&
+          value == hw::kDebugMode1Reset)
+        ++resets;
+      return true;
+    };
+  }
+};
+
+TEST(PciTest, FindsAGpuThatWasLeftAlive) {
+  PciMachine machine;
+  Starts first, second;
+  for (Starts* starts : {&first, &second}) {
+    auto process = *machine.start(starts->filter());
+    auto device = machine.open(*process);
+    ASSERT_TRUE(device) << device.error().message;
+    EXPECT_EQ(run_kernel(**device), "");
+    device->reset();
+  }
+  // The table of contents, the SMU's, 11 others, memory, the start.
+  EXPECT_EQ(first.frames, 15u);
+  EXPECT_EQ(second.frames, 0u);
+  EXPECT_EQ(first.resets + second.resets, 0u);
+  expect_clean(machine);
+}
+
+// A process that ends in the middle of work leaves queues on the GPU, and its memory mapped.
+TEST(PciTest, ResetsWhatAKilledProcessLeft) {
+  PciMachine machine({.gpus = {"gfx1100"}, .lockstep = true});
+  Starts killed, next;
+  {
+    auto process = *machine.start(killed.filter());
+    auto device = machine.open(*process);
+    ASSERT_TRUE(device) << device.error().message;
+    EXPECT_EQ(run_kernel(**device), "");
+    process->filtered->is_dead = true;
+  }
+  // The kernel gave its memory back while the GPU still had it: that is told.
+  {
+    std::lock_guard lock(machine.mutex);
+    for (const emu::Report& report : machine.reports)
+      EXPECT_STREQ(report.check->id, "AMD-PCI-003") << to_string(report);
+    machine.reports.clear();
+  }
+  {
+    auto process = *machine.start(next.filter());
+    auto device = machine.open(*process);
+    ASSERT_TRUE(device) << device.error().message;
+    EXPECT_EQ(run_kernel(**device), "");
+  }
+  EXPECT_EQ(next.resets, 1u);
+  EXPECT_EQ(next.frames, 15u);
+  expect_clean(machine);
+}
+
+TEST(PciTest, TakesTwoGpusAndCopiesBetweenThem) {
+  PciMachine machine({.gpus = {"gfx1100", "gfx1100"}});
+  auto process = *machine.start();
+  {
+    auto first = *machine.open(*process, 0), second = *machine.open(*process, 1);
+    EXPECT_EQ(run_kernel(*first), "");
+    EXPECT_EQ(run_kernel(*second), "");
+    std::vector<u32> numbers(5000), got(5000);
+    for (u32 i = 0; i < numbers.size(); ++i) numbers[i] = i * i;
+    const usize bytes = numbers.size() * sizeof(u32);
+    Ref<Buffer> a = *Buffer::allocate(*first, bytes), b = *Buffer::allocate(*second, bytes);
+    ASSERT_TRUE(a->copy_in(numbers.data(), bytes));
+    ASSERT_TRUE(first->synchronize());
+    // The second reads the first one's memory across the bus.
+    const Result<hcq::GpuAddr> peer = second->address_of(*a);
+    ASSERT_TRUE(peer) << peer.error().message;
+    auto commands = second->copy_queue().make_commands();
+    commands->copy(b->memory().address, a->memory().address, bytes);
+    ASSERT_TRUE(second->copy_queue().submit(*commands));
+    ASSERT_TRUE(second->synchronize());
+    ASSERT_TRUE(b->copy_out(got.data(), bytes));
+    EXPECT_EQ(got, numbers);
+  }
+  expect_clean(machine);
+}
+
+TEST(PciTest, LetsOneProcessHaveAGpu) {
+  PciMachine machine;
+  auto first = *machine.start(), second = *machine.start();
+  auto device = machine.open(*first);
+  ASSERT_TRUE(device);
+  const auto refused = machine.open(*second);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("used by another process"), std::string::npos)
+      << refused.error().message;
+}
+
+TEST(PciTest, ReportsAFaultAsOverTheKernel) {
+  PciMachine machine;
+  auto process = *machine.start();
+  auto device = *machine.open(*process);
+  auto program = *device->load(compiled_kernel());
+  Ref<Buffer> a = *Buffer::allocate(*device, 4096);
+  core::Allocation nowhere;
+  nowhere.address = (u64{1} << 45) + (u64{1} << 43);
+  nowhere.bytes = 4096;
+  Ref<Buffer> b = Buffer::wrap(*device, nowhere);
+  const core::BufferView views[] = {{a.get(), 0}, {b.get(), 0}};
+  ASSERT_TRUE(program->launch(views, {}));
+  const Result<void> done = device->synchronize();
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().kind, ErrorKind::DeviceLost);
+  EXPECT_NE(done.error().message.find(fmt::format("memory fault at {:#x}", nowhere.address)),
+            std::string::npos)
+      << done.error().message;
+  EXPECT_NE(done.error().message.find("the page is not present"), std::string::npos)
+      << done.error().message;
+  ASSERT_FALSE(machine.reports.empty());
+  EXPECT_STREQ(machine.reports[0].check->id, "AMD-VM-001");
+}
+
+TEST(PciTest, NamesFirmwareThatIsMissing) {
+  struct WithoutMec final : os::ForwardedFiles {
+    using ForwardedFiles::ForwardedFiles;
+    bool exists(const std::string& path) override {
+      return !path.ends_with("_mec.bin") && ForwardedFiles::exists(path);
+    }
+  };
+  PciMachine machine;
+  WithoutMec files(*machine.files);
+  auto kernel = *PciKernel::open(files, *machine.clock);
+  std::shared_ptr<Kfd> kfd = *Kfd::open(*kernel, *machine.clock);
+  const Result<KfdGpu*> gpu = kfd->gpu(0);
+  ASSERT_FALSE(gpu);
+  EXPECT_NE(gpu.error().message.find("amdgpu/gc_11_0_0_mec.bin"), std::string::npos)
+      << gpu.error().message;
+  EXPECT_NE(gpu.error().message.find("firmware-amd-graphics"), std::string::npos);
+}
+
+TEST(PciTest, IsEmulatedForTheChipThatIsStarted) {
+  emu::amdgpu::MachineOptions options{.gpus = {"gfx942"}};
+  options.bare = true;
+  const auto machine = emu::amdgpu::Machine::create(std::move(options));
+  ASSERT_FALSE(machine);
+  EXPECT_EQ(machine.error().kind, ErrorKind::Unsupported);
+}
+
+}  // namespace
+}  // namespace doorbell::amd
