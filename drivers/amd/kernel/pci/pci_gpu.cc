@@ -94,6 +94,7 @@ hw::NodeProperties PciGpu::properties() const {
 Result<void> PciGpu::boot() {
   std::lock_guard lock(mutex_);
   if (is_booted_) return {};
+  const u64 begin_ns = clock_.now_ns();
   const RegisterAccess& registers = *registers_;
   is_warm_ = registers.read(Reg::ScratchReg7) == kAliveVersion &&
              registers.read(Reg::ScratchReg6) == 0 &&
@@ -135,6 +136,9 @@ Result<void> PciGpu::boot() {
   registers.write(Reg::ScratchReg6, 0);
   registers.write(Reg::ScratchReg7, kAliveVersion);
   is_booted_ = true;
+  log().info("PCI device {} {} in {:.1f} ms", device_->id().address,
+             is_warm_ ? "was alive, and is ready" : "is started",
+             static_cast<f64>(clock_.now_ns() - begin_ns) / 1e6);
   return {};
 }
 
