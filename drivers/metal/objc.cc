@@ -1,8 +1,8 @@
 // Opens the frameworks; texts.
 #include "drivers/metal/objc.h"
 
-#include <memory>
 #include <mutex>
+#include <vector>
 
 #include "base/os/library.h"
 #include "base/util/try.h"
@@ -27,19 +27,21 @@ Result<const Api*> open_frameworks() {
                   library.error().message);
     opened.push_back(*library);
   }
-  return load_api(
-      [&](const char* name) -> void* {
-        for (const os::Library* library : opened)
-          if (const auto found = library->function<void()>(name))
-            return reinterpret_cast<void*>(*found);
-        return nullptr;
-      },
-      "Metal");
+  TRY(std::unique_ptr<const Api> api,
+      load_api(
+          [&](const char* name) -> void* {
+            for (const os::Library* library : opened)
+              if (const auto found = library->function<void()>(name))
+                return reinterpret_cast<void*>(*found);
+            return nullptr;
+          },
+          "Metal"));
+  return api.release();
 }
 
 }  // namespace
 
-Result<const Api*> load_api(const FindSymbol& find, std::string_view where) {
+Result<std::unique_ptr<const Api>> load_api(const FindSymbol& find, std::string_view where) {
   auto api = std::make_unique<Api>();
 #define F(name, result, arguments)                                \
   api->name = reinterpret_cast<decltype(api->name)>(find(#name)); \
@@ -55,7 +57,7 @@ Result<const Api*> load_api(const FindSymbol& find, std::string_view where) {
     *to = api->objc_getClass(name);
     if (*to == nullptr) return fail(ErrorKind::NotFound, "{} has no class {}", where, name);
   }
-  return api.release();
+  return std::unique_ptr<const Api>(std::move(api));
 }
 
 Result<const Api*> load_api() {

@@ -18,6 +18,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -142,8 +143,8 @@ struct Api {
 
 // Of libobjc and the frameworks; once for the process. NotFound where they are not, as on Linux.
 Result<const Api*> load_api();
-// Of a table; made anew at each call and never freed.
-Result<const Api*> load_api(const FindSymbol& find, std::string_view where);
+// Of a table; made anew at each call.
+Result<std::unique_ptr<const Api>> load_api(const FindSymbol& find, std::string_view where);
 
 // One reference to an object.
 class Owned {

@@ -46,7 +46,8 @@ Result<const metal::Api*> emulated_api(const core::Config& config) {
   if (api == nullptr) {
     TRY(const EmulatorSettings settings, read_settings<EmulatorSettings>(setting_values(config)));
     TRY(const metal::FindSymbol find, open_emulated_metal(settings));
-    TRY(api, metal::load_api(find, "the emulated Metal"));
+    TRY(std::unique_ptr<const metal::Api> loaded, metal::load_api(find, "the emulated Metal"));
+    api = loaded.release();
   }
   return api;
 }

@@ -32,9 +32,7 @@ class MetalTest : public ::testing::Test {
  protected:
   MetalTest() {
     emu::metal::install(std::make_unique<emu::metal::Runtime>());
-    const Result<const Api*> api = load_api(emu::metal::find_symbol, "the emulated Metal");
-    EXPECT_TRUE(api) << api.error().message;
-    api_ = *api;
+    api_ = *load_api(emu::metal::find_symbol, "the emulated Metal");
     device_ = open({});
   }
   ~MetalTest() override {
@@ -84,7 +82,7 @@ class MetalTest : public ::testing::Test {
     return program.launch(views, variables);
   }
 
-  const Api* api_ = nullptr;
+  std::unique_ptr<const Api> api_;
   std::unique_ptr<MetalDevice> device_;
 };
 
