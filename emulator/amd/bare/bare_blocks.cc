@@ -20,7 +20,7 @@ using amd::hw::SmuMessage;
 
 namespace {
 
-constexpr u64 kMegabytes16 = 24, kPage = 12;
+constexpr u64 kPage = 12;
 constexpr u16 kBusMasterBit = 4;
 constexpr u32 kVersion = 0x004e7e00;
 constexpr u64 kTableBytes = 0x4000;  // of the driver's

@@ -72,7 +72,6 @@ bool is_awake_always(amd::hw::Reg reg) {
 BareGpu::BareGpu(Device& device, Checks& checks, BusMemory& bus, std::function<u64()> now_ticks)
     : device_(device),
       checks_(checks),
-      bus_(bus),
       now_ticks_(std::move(now_ticks)),
       memory_(device, checks, bus, device.slot.node->vram_bytes / kMiB * kMiB),
       psp_(memory_, checks) {

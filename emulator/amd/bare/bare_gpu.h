@@ -91,7 +91,6 @@ class BareGpu final : public Interrupts {
 
   Device& device_;
   Checks& checks_;
-  BusMemory& bus_;
   const std::function<u64()> now_ticks_;
   mutable std::mutex mutex_;  // guards what follows
   BareMemory memory_;
