@@ -35,7 +35,8 @@ ADDRESS = {
     "drivers/amd": (
         ["drivers/amd", "drivers/amd/hw", "tests/drivers/amd", "tests/drivers/amd/hw"],
         ["drivers/amd", "drivers/amd/hw", "amd_*_fuzz"],
-        ["drivers/amd_emulated", "tools/amd_probe", "conformance on emulated *", "e2e on an emulated *"]),
+        ["drivers/amd_emulated", "tools/amd_probe", "conformance on emulated *", "e2e on an emulated *",
+         "conformance without a kernel driver on *", "doorbell-amd-discovery"]),
     "drivers/nv": (
         ["drivers/nv", "drivers/nv/hw", "drivers/cuda", "tests/drivers/nv", "tests/drivers/nv/hw"],
         ["drivers/nv", "drivers/nv/hw", "nv_*_fuzz"],
@@ -51,7 +52,8 @@ ADDRESS = {
         ["emulator/amd/isa", "emulator/amd/compute", "conformance on an emulated gfx*"]),
     "emulator/amd": (
         ["emulator/core", "emulator/amd/compute", "emulator/amd/cp", "emulator/amd/kfd"],
-        ["emulator/core", "emulator/amd/cp", "emulator/amd/kfd", "amd_rings_fuzz", "kfd_ioctls_fuzz"],
+        ["emulator/core", "emulator/amd/bare", "emulator/amd/cp", "emulator/amd/kfd", "amd_rings_fuzz",
+         "kfd_ioctls_fuzz"],
         ["emulator/amd/mutation", "doorbell-emu", "doorbell-emu-break", "doorbell-emu-count", "doorbell-emu-hip",
          "doorbell-emu-races", "doorbell-amd-probe", "doorbell-trace", "doorbell-demo on an emulated gfx*"]),
     "emulator/nv": (
