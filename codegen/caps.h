@@ -42,6 +42,7 @@ struct Caps {
   bool fast_shared = true;            // it is faster than the caches: staging operands in it pays
   bool async_copies = false;          // of 16 bytes from arguments to DefineLocal memory
   bool tensor_copies = false;         // of boxes, by a TensorMap (linear/tensor_copy.h)
+  bool transposing_loads = false;     // of 8 and 16 bits (linear/program.h, Load)
   i64 busy_items = 32768;             // work items of a kernel that keep the target busy
   // What limits occupancy, if it is known (opt/occupancy.h); otherwise waves is 0.
   struct Simd {
@@ -93,7 +94,7 @@ struct Caps {
            host_threads, vector_bytes, vector_arithmetic, param_alignment, vector_registers, l1, l2,
            threads, max_params, image_texels, narrow_index, max_global, max_local, max_local_axis,
            max_shared_bytes, max_dynamic_shared_bytes, fast_shared, async_copies, tensor_copies,
-           busy_items, simd, core, tensor_cores] = caps;
+           transposing_loads, busy_items, simd, core, tensor_cores] = caps;
     f("ops", ops);
     f("not_of_f64", not_of_f64);
     f("dtypes", dtypes);
@@ -121,6 +122,7 @@ struct Caps {
     f("fast_shared", fast_shared);
     f("async_copies", async_copies);
     f("tensor_copies", tensor_copies);
+    f("transposing_loads", transposing_loads);
     f("busy_items", busy_items);
     f("simd", simd);
     f("core", core);

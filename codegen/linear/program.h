@@ -32,6 +32,11 @@
 //                    bytes, and word m of item l is word l % 4 of what item 8 m + l / 4 names.
 //                    With {kMatrix | kMatrixTransposed}, of elements of 16 bits: word m of item l
 //                    is element l / 4 of what items 8 m + 2 (l % 4) and the next one name.
+//                    With args {kTransposing}, of a Param: in waves of 32, whose items all come to
+//                    it, each item names eight elements, a row of one of the blocks of 8 by 8, and
+//                    gets a column. Of 16 bits element e of item l is element l % 8 of what item
+//                    l / 8 * 8 + e names; of 8 bits, of what item l / 16 * 16 + e / 4 * 8 + l / 8 %
+//                    2 * 4 + e % 4 names
 //                    With args {kFinished}, of a register: all batches of Wmma are done
 //   Store            Store(Index, value) (gate as above: masked lanes are not written);
 //                    Store(DefineReg, value). With args {kAsync}, of a Load of a Param to local
@@ -67,6 +72,10 @@ inline bool is_local_matrix(core::UOp u) {
 inline constexpr i64 kFinished = 16;
 inline bool is_finished_load(core::UOp u) {
   return u.is(core::Op::Load) && u.narg() > 0 && u.arg(0) == kFinished;
+}
+inline constexpr i64 kTransposing = 32, kTransposedElements = 8;
+inline bool is_transposing_load(core::UOp u) {
+  return u.is(core::Op::Load) && u.narg() > 0 && u.arg(0) == kTransposing;
 }
 // The arg of a Store, which stores so many bytes, and of the Group of a batch of them.
 inline constexpr i64 kAsync = 1, kAsyncBytes = 16;

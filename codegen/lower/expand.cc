@@ -259,7 +259,7 @@ Expander::Instances Expander::expand_load(UOp u) {
       x.values.push_back(load_matrix(memory, u.dtype(), index, u.arg(0), v));
       continue;
     }
-    x.values.push_back(lanes_.load(memory, u.dtype(), index, on, alt, v));
+    x.values.push_back(lanes_.load(memory, u.dtype(), index, on, alt, v, is_transposing_load(u)));
   }
   return x;
 }

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "base/util/check.h"
+#include "codegen/linear/program.h"
 #include "codegen/lower/affine.h"
 #include "codegen/lower/op_builder.h"
 
@@ -152,8 +153,15 @@ i64 Lanes::run_of(UOp index, UOp gate, UOp v) {
   return lanes % run == 0 ? run : 1;
 }
 
-UOp Lanes::load(UOp memory, DType element, UOp index, UOp gate, UOp alt, UOp v) {
+UOp Lanes::load(UOp memory, DType element, UOp index, UOp gate, UOp alt, UOp v, bool transposes) {
   Arena& arena = rw_.arena();
+  if (transposes) {
+    const std::optional<LinearIn> row = linear_in(rw_, index, v);
+    CHECK(row && row->stride == 1 && !gate && v.range_size() == kTransposedElements,
+          "a load that transposes other than rows of {}", kTransposedElements);
+    const DType line = element.with_lanes(static_cast<u16>(kTransposedElements));
+    return arena.make(Op::Load, line, {access(memory, row->base, UOp())}, {kTransposing});
+  }
   auto scalar = [&](UOp at, UOp on) {
     if (on && on.is_const(0)) return alt;
     UOp place = access(memory, at, on);

@@ -29,9 +29,10 @@ class Lanes {
   // The expression at lane `i` of the Vector range.
   core::UOp at_lane(core::UOp expr, core::UOp v, i64 i);
 
-  // Loads and stores over lanes of `v` (null: scalar). `gate` may be null.
+  // Loads and stores over lanes of `v` (null: scalar). `gate` may be null. `transposes`: with
+  // kTransposing (linear/program.h).
   core::UOp load(core::UOp memory, core::DType element, core::UOp index, core::UOp gate,
-                 core::UOp alt, core::UOp v);
+                 core::UOp alt, core::UOp v, bool transposes = false);
   core::UOp store(core::UOp memory, core::UOp index, core::UOp gate, core::UOp value, core::UOp v);
   // op over all lanes of `value`.
   core::UOp horizontal(core::Op op, core::UOp value);

@@ -172,9 +172,10 @@ LinearProgram run_pipeline(const core::KernelAst& ast, const Caps& caps, Arena& 
 LinearProgram lower(const core::KernelAst& ast, const Caps& caps, Arena& arena,
                     const LowerOptions& options) {
   try {
-    // Maps need aligned memory.
+    // Maps and loads that transpose need aligned memory.
     Caps fitting = caps;
     fitting.tensor_copies &= options.aligned;
+    fitting.transposing_loads &= options.aligned;
     return run_pipeline(ast, fitting, arena, options);
   } catch (InternalError& error) {
     error.message += "\nin the kernel\n" + core::print_tensor_graph(ast.sink);

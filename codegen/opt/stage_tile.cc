@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "base/util/check.h"
+#include "codegen/linear/multiple.h"
 #include "codegen/opt/windows.h"
 
 namespace doorbell::codegen::detail {
@@ -13,6 +14,15 @@ namespace doorbell::codegen::detail {
 using core::AxisType;
 using core::Op;
 using core::UOp;
+
+bool is_aligned(const Affine& address, i64 along, i64 block) {
+  const auto is_multiple = [&](const Affine::Term& t) {
+    const bool is_along = t.value.is(Op::Range) && t.value.range_id() == along;
+    return is_along || t.coefficient * known_multiple(t.value) % block == 0;
+  };
+  return address.constant % block == 0 && std::ranges::all_of(address.ranges, is_multiple) &&
+         std::ranges::all_of(address.others, is_multiple);
+}
 
 void Stager::find_dims() {
   Affine address = to_affine(load_.src(0).src(1));
@@ -72,8 +82,28 @@ void Stager::find_whole() {
   whole_ = rows_.back();
 }
 
+// Blocks of 8 by 8, of operands of matrix instructions without gates: all items of a wave load.
+bool Stager::can_transpose() const {
+  constexpr i64 kLines = kTransposedElements;
+  if (!loops_.caps.transposing_loads || load_.dtype().bytes() > 2 || load_.nsrc() > 1) return false;
+  if (dims_.size() != 2 || !transposes() || dims_[0].stride != 1 || gates() != 0) return false;
+  const bool are_whole = std::ranges::all_of(dims_, [&](const Dim& d) {
+    return d.tap < 0 && d.extent % kLines == 0 && size(d.axis) > 0 && size(d.axis) % d.block == 0;
+  });
+  const auto is_gated = [](const RangeImage& image) { return static_cast<bool>(image.gate); };
+  const i64 elements = dims_[0].extent * dims_[1].extent;
+  return are_whole && parts(dims_[1]).matrix > 1 && std::ranges::none_of(loops_.images, is_gated) &&
+         elements % (kLines * loops_.all_items()) == 0 && loops_.all_items() % 32 == 0 &&
+         is_aligned(to_affine(load_.src(0).src(1)), dims_[0].axis, kLines);
+}
+
 // Whole vectors, where the address and the gates allow.
 void Stager::find_block() {
+  by_load_ = can_transpose();
+  if (by_load_) {
+    lanes_ = kTransposedElements;
+    return;
+  }
   find_whole();
   const Dim &first = dims_[0], &last = dims_[rows_.back()];
   i64 tile = 1;
@@ -242,21 +272,53 @@ std::vector<Stager::Digit> Stager::digits() const {
   return list;
 }
 
-Stager::Block Stager::block(AxisType lanes, AxisType rows) {
+// The number of the item's copy.
+UOp Stager::begin_block(Block* b) {
+  b->copy = b->lane = b->row = rw_.index(0);
+  b->at.assign(dims_.size(), rw_.index(0));
+  UOp number = loops_.item_number();
+  if (copies() == 1) return number;
+  const bool unroll = copies() <= kMaxUnrolledCopies;
+  b->copy = loops_.range(unroll ? AxisType::Upcast : AxisType::Loop, copies());
+  b->made.push_back(b->copy);
+  return loops_.mul_add(b->copy, loops_.all_items(), number);
+}
+
+// Rows, and the columns of the same blocks: see program.h, Load.
+Stager::Block Stager::transposed_block() {
+  constexpr i64 kLines = kTransposedElements;
   Block b;
-  b.copy = b.lane = b.row = rw_.index(0);
+  const UOp number = begin_block(&b);
+  b.made.push_back(b.lane = loops_.range(AxisType::Vector, kLines));
+  UOp block = rw_.floordiv(number, kLines), line = rw_.floormod(number, kLines);
+  // What is stored at the same time lies in different banks.
+  const bool is_narrow = load_.dtype().bytes() == 1;
+  const i64 deep = is_narrow && dims_[1].extent % (2 * kLines) == 0 ? 2 : 1;
+  const auto place = [&](UOp n, UOp column, UOp row) {
+    const i64 across = dims_[0].extent / kLines;
+    UOp low = rw_.floormod(n, deep), rest = rw_.floordiv(n, deep);
+    UOp down = loops_.mul_add(rw_.floordiv(rest, across), deep, low);
+    UOp to_column = loops_.mul_add(rw_.floormod(rest, across), kLines, column);
+    return std::vector<UOp>{to_column, loops_.mul_add(down, kLines, row)};
+  };
+  b.to = place(block, line, b.lane);
+  if (is_narrow) {
+    UOp upper = rw_.floormod(rw_.floordiv(number, 4), 2), half = rw_.floormod(block, 2);
+    line = loops_.mul_add(half, 4, rw_.floormod(number, 4));
+    block = loops_.mul_add(rw_.floordiv(block, 2), 2, upper);
+  }
+  b.at = place(block, b.lane, line);
+  return b;
+}
+
+Stager::Block Stager::block(AxisType lanes, AxisType rows) {
+  if (by_load_) return transposed_block();
+  Block b;
   i64 blocks = 1;
   const i64 items = loops_.all_items();
-  UOp number = loops_.item_number();
-  if (copies() > 1) {
-    const bool unroll = copies() <= kMaxUnrolledCopies;
-    b.copy = loops_.range(unroll ? AxisType::Upcast : AxisType::Loop, copies());
-    b.made.push_back(b.copy);
-    number = loops_.mul_add(b.copy, items, number);
-  }
+  UOp number = begin_block(&b);
   if (down_ > 1) b.made.push_back(b.row = loops_.range(rows, down_));
   if (lanes_ > 1) b.made.push_back(b.lane = loops_.range(lanes, lanes_));
-  b.at.assign(dims_.size(), rw_.index(0));
   for (usize i = 0; i < whole_; ++i)
     b.made.push_back(b.at[i] = loops_.range(AxisType::Upcast, dims_[i].extent));
   const std::vector<Digit> list = digits();
@@ -270,6 +332,7 @@ Stager::Block Stager::block(AxisType lanes, AxisType rows) {
   }
   b.at[0] = rw_.add(b.at[0], b.lane);
   if (down_ > 1) b.at[rows_.back()] = rw_.add(b.at[rows_.back()], b.row);
+  b.to = b.at;
   return b;
 }
 
@@ -306,7 +369,10 @@ UOp Stager::value(const Block& b, LoopValues loops, UOp gate) {
     first.value = rw_.index(0);
     rebuild.set(d.tap, first);
   }
-  return rebuild(load_);
+  UOp load = rebuild(load_);
+  if (!by_load_) return load;
+  CHECK(load.nsrc() == 1 && load.src(0).nsrc() == 2, "a load that transposes has a gate");
+  return rw_.make(Op::Load, load.dtype(), {load.src(0)}, {kTransposing});
 }
 
 UOp Stager::effect(UOp place, UOp value, const RangeList& made) {
@@ -327,7 +393,7 @@ UOp Stager::copy(UOp memory, UOp base, LoopValues loops, bool async, UOp gate) {
   else if (!gate)
     gate = b.inside;
   UOp copied = value(b, loops, gate);
-  UOp to = place(memory, base, b.at, gate);
+  UOp to = place(memory, base, b.to, gate);
   if (!async) return effect(to, copied, b.made);
   return close(rw_.make(Op::Store, core::dtypes::void_, {to, copied}, {kAsync}), b.made);
 }
@@ -349,7 +415,7 @@ UOp Stager::store_held(UOp memory, UOp base, UOp held) {
   const bool across = down_ > 1;
   const Block b = block(across ? AxisType::Upcast : AxisType::Vector, AxisType::Vector);
   UOp copied = rw_.make(Op::Load, load_.dtype(), {held_place(held, b)});
-  return effect(place(memory, base, b.at, b.inside), copied, b.made);
+  return effect(place(memory, base, b.to, b.inside), copied, b.made);
 }
 
 }  // namespace doorbell::codegen::detail

@@ -4,7 +4,8 @@
 // an output axis, as items read them, or along the depth of matrix instructions; rows are padded to
 // avoid bank conflicts, or, where matrix instructions read the tile themselves, swizzled
 // (LocalMatrix in codegen/linear/program.h). An operand whose depth is not contiguous in global
-// memory is transposed in registers: an item copies a block of it, with vectors on both sides.
+// memory is transposed in registers: an item copies a block of it, with vectors on both sides; or,
+// where the target's loads transpose, on its way there.
 // Of a window that slides over the operand (windows.h), the tile holds each element once: its axis
 // and the one it slides along are one dimension. Of the window's weights, which lie side by side in
 // global memory, an item copies all, for as many values of the depth as fill a vector.
@@ -31,6 +32,9 @@ struct BoxPhase {
   core::UOp mbarriers, number;
   i64 bytes = 0;
 };
+
+// Whether blocks of so many elements along the axis begin at multiples of them.
+bool is_aligned(const Affine& address, i64 along, i64 block);
 
 // One operand's tile.
 class Stager {
@@ -87,6 +91,7 @@ class Stager {
     core::UOp copy, lane, row;  // the constant 0 where there is one
     RangeList made;
     std::vector<core::UOp> at;  // by dim
+    std::vector<core::UOp> to;  // the same, of what is stored
     core::UOp inside;           // null: all blocks are
   };
   void find_dims();
@@ -95,8 +100,11 @@ class Stager {
   void lay_out_swizzled();
   void find_block();
   void find_whole();
+  bool can_transpose() const;
   std::vector<Digit> digits() const;
+  core::UOp begin_block(Block* b);
   Block block(core::AxisType lanes, core::AxisType rows);
+  Block transposed_block();
   core::UOp place(core::UOp memory, core::UOp base, const std::vector<core::UOp>& at,
                   core::UOp gate);
   core::UOp value(const Block& b, LoopValues loops, core::UOp gate);
@@ -126,6 +134,7 @@ class Stager {
   // An item copies blocks: `lanes_` neighbours in global memory by `down_` neighbours in the tile,
   // if those are others. Where the tile's neighbours are apart in global memory, lanes_ is 1.
   i64 lanes_ = 1, down_ = 1;
+  bool by_load_ = false;       // rows of lanes_, of which a load makes columns
   usize whole_ = 0;            // so many of dims_, the fastest, are in each block as a whole
   bool along_output_ = false;  // the tile's rows: matrix loads transpose them
 };

@@ -30,6 +30,7 @@ class TensorCorePlan {
   TensorCorePlan(const KernelInfo& info, const Caps& caps)
       : info_(info), caps_(caps), axes_(info, caps) {}
   Plan choose();
+  f64 best_time() const { return best_; }  // of what choose() found
 
  private:
   std::vector<i64> cores(const Product& product);
@@ -51,6 +52,7 @@ class TensorCorePlan {
   i64 copies_of_item(const Block& b) const;
   bool copies_boxes(const Block& b) const;
   bool copies_whole(const Access& a, const Block& b) const;
+  bool loads_transpose(const Access& a, const Block& b) const;
   f64 elements_of_item(const Access& a, const Block& b) const;
   i64 registers_beside(const Block& b) const;
   f64 simds() const;

@@ -224,13 +224,7 @@ f64 TensorCorePlan::time(const Block& b) const {
 
 // Whether blocks of 16 bytes along the axis begin at multiples of 16 bytes.
 bool TensorCorePlan::is_aligned(const Access& a, i64 along) const {
-  const i64 block = kAsyncBytes / core_->operand_bytes();
-  const auto is_multiple = [&](const Affine::Term& t) {
-    const bool is_along = t.value.is(Op::Range) && t.value.range_id() == along;
-    return is_along || t.coefficient * known_multiple(t.value) % block == 0;
-  };
-  return a.affine.constant % block == 0 && std::ranges::all_of(a.affine.ranges, is_multiple) &&
-         std::ranges::all_of(a.affine.others, is_multiple);
+  return detail::is_aligned(a.affine, along, kAsyncBytes / core_->operand_bytes());
 }
 
 // Blocks of 16 bytes with one gate each, along the depth or, transposed by matrix loads, along the
@@ -271,6 +265,17 @@ bool TensorCorePlan::copies_whole(const Access& a, const Block& b) const {
   return b.taps > 1 && a.affine.coefficient(depth_).value_or(0) == b.taps;
 }
 
+// As Stager::can_transpose() says.
+bool TensorCorePlan::loads_transpose(const Access& a, const Block& b) const {
+  const i64 other = a.mask >> rows_ & 1 ? rows_ : columns_, along = extent(a, b);
+  const i64 items = b.waves() * core_->items();
+  return caps_.transposing_loads && core_->operand_bytes() <= 2 && b.taps == 1 &&
+         a.gate_mask == 0 && axes_.contiguous(a, other) && info_.size(other) % along == 0 &&
+         info_.size(depth_) % tile_depth(b) == 0 &&
+         along * tile_depth(b) % (kTransposedElements * items) == 0 &&
+         detail::is_aligned(a.affine, other, kTransposedElements);
+}
+
 // Of an operand's tile. Of windows an item copies whole blocks, or none.
 f64 TensorCorePlan::elements_of_item(const Access& a, const Block& b) const {
   const f64 items = static_cast<f64>(b.waves() * core_->items());
@@ -285,11 +290,14 @@ f64 TensorCorePlan::elements_of_item(const Access& a, const Block& b) const {
 i64 TensorCorePlan::registers_beside(const Block& b) const {
   const i64 operands = (b.row_tiles + b.column_tiles) * core_->operand_elements;
   f64 copied = 0;
+  bool transposes = false;
   for (const Access& a : info_.accesses) {
     if (a.store || !(a.mask >> depth_ & 1) || fills_async(b)) continue;
     const bool narrow = b.taps > 1 && !copies_whole(a, b);
     copied += elements_of_item(a, b) * static_cast<f64>(narrow ? 4 : core_->operand_bytes()) / 4;
+    transposes |= !narrow && loads_transpose(a, b);
   }
+  if (transposes) copied *= 2;  // LLVM 22 has such loads of two tiles before the products of one
   const i64 of_operands = operands * core_->operand_bytes() / 4, of_copy = static_cast<i64>(copied);
   return b.taps > 1 ? std::max(of_operands, of_copy) : of_operands + of_copy;
 }
@@ -309,6 +317,10 @@ f64 TensorCorePlan::copy_instructions(const Block& b) const {
     }
     if (axes_.contiguous(a, depth_)) {
       count += bytes / 8;
+      continue;
+    }
+    if (loads_transpose(a, b)) {
+      count += 2 * elements / kTransposedElements;
       continue;
     }
     const i64 axis = a.mask >> rows_ & 1 ? rows_ : columns_;

@@ -56,6 +56,9 @@ Caps amd_caps(const amd::hw::Chip& chip, i64 compute_units) {
                .max_registers = chip.max_vgprs,
                .local_bytes = chip.lds,
                .sharing = chip.simds};
+  // Of whole rows of 16 bytes. [RDNA4 ISA, 11.6.2 "WMMA Load-Transpose Instructions"]
+  caps.transposing_loads = chip.matrix == amd::hw::Matrix::Rdna4;
+  if (caps.transposing_loads) caps.param_alignment = 16;
   caps.busy_items = 256 * (compute_units > 0 ? compute_units : i64{chip.compute_units});
   return caps;
 }

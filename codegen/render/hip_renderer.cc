@@ -128,6 +128,8 @@ Caps hip_caps(const amd::hw::Chip& chip, i64 compute_units) {
   caps.vector_bytes = 0;
   caps.vector_registers = 64;
   caps.tensor_cores.reset();
+  caps.transposing_loads = false;
+  caps.param_alignment = 1;
   for (Op op : {Op::Exp2, Op::Log2}) caps.ops.reset(static_cast<usize>(op));
   return caps;
 }

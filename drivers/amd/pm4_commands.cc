@@ -170,7 +170,13 @@ const AmdProgram& Pm4Commands::program_of(const hcq::Launch& launch) const {
   CHECK(&program->device() == &device_, "kernel {} on the queue of another device",
         program->name());
   program->check_arguments(launch.buffers.size(), launch.variables.size());
-  return *program;
+  // What slots are filled with is aligned: the memory of buffers. Offsets in it are known here.
+  u64 bits = 0;
+  for (const Operand& buffer : launch.buffers) bits |= buffer.value;
+  const Result<const AmdProgram*> form = program->form_for(bits);
+  CHECK(form.has_value(), "kernel {} for unaligned buffers: {}", program->name(),
+        form.error().message);
+  return **form;
 }
 
 u32 Pm4Commands::add_arguments(const AmdProgram& program, const hcq::Launch& launch) {

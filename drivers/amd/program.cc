@@ -39,7 +39,8 @@ AmdProgram::AmdProgram(const core::Binary& binary, AmdDevice& device)
       caps_(device.caps()),
       name_(device.keep_name(binary.name)),
       params_(binary.param_count),
-      variables_(binary.variable_count) {}
+      variables_(binary.variable_count),
+      unaligned_(binary) {}
 
 AmdProgram::~AmdProgram() { device_.code().release(code_, device_.fence()); }
 
@@ -227,7 +228,18 @@ Result<void> AmdProgram::add_user_data(const Scratch& scratch) {
 
 Result<void> AmdProgram::launch(std::span<const core::BufferView> buffers,
                                 std::span<const i64> variables) {
-  return device_.launch_queue().launch({*this, buffers, variables}, device_.unfinished_copies());
+  u64 bits = 0;
+  for (const core::BufferView& view : buffers)
+    bits |= view.buffer->memory().address + static_cast<u64>(view.offset);
+  TRY(const AmdProgram* form, form_for(bits));
+  return device_.launch_queue().launch({*form, buffers, variables}, device_.unfinished_copies());
+}
+
+Result<const AmdProgram*> AmdProgram::form_for(u64 address_bits) const {
+  if (!unaligned_.is_needed(address_bits)) [[likely]]
+    return this;
+  TRY(const core::Program* form, unaligned_.get(device_));
+  return static_cast<const AmdProgram*>(form);
 }
 
 void AmdProgram::write_arguments(const KernelLaunch& launch, std::span<u32> words) const {

@@ -1,5 +1,7 @@
 // AmdProgram: a kernel in the GPU's memory, and the packets that launch it, made once: a launch
-// adds the address of its arguments. See code_object.h and code_heap.h for how code is placed.
+// adds the address of its arguments. See code_object.h and code_heap.h for how code is placed. For
+// buffers that are not aligned as its code needs it, there is a second form
+// (core/device/unaligned_form.h).
 //
 // Thread safety: a program does not change; launch() from any thread.
 #pragma once
@@ -10,6 +12,7 @@
 #include <vector>
 
 #include "core/device/program.h"
+#include "core/device/unaligned_form.h"
 #include "drivers/amd/caps.h"
 #include "drivers/amd/code_heap.h"
 #include "drivers/amd/code_object.h"
@@ -50,6 +53,9 @@ class AmdProgram final : public core::Program {
   usize params() const { return params_; }
   usize variables() const { return variables_; }
 
+  // Itself, or the form for buffers of unaligned addresses; the first call for those compiles.
+  // `address_bits`: the buffers' addresses, or'ed.
+  Result<const AmdProgram*> form_for(u64 address_bits) const;
   // Arguments, and behind them a dispatch packet where the kernel reads one.
   u32 argument_words() const { return argument_words_; }
   u32 data_words() const { return argument_words_ + static_cast<u32>(packet_words_.size()); }
@@ -78,6 +84,7 @@ class AmdProgram final : public core::Program {
   const Caps& caps_;
   const std::string& name_;  // kept by the device: a hang may name a program that is gone
   const usize params_, variables_;
+  const core::UnalignedForm unaligned_;
   hw::KernelDescriptor descriptor_;
   CodeHeap::Range code_;
   u64 entry_ = 0, descriptor_address_ = 0;

@@ -97,6 +97,13 @@ class AmdFrame final : public GpuFrame {
   llvm::Instruction* load_in_step([[maybe_unused]] llvm::IRBuilder<>& b,
                                   [[maybe_unused]] llvm::Type* type, [[maybe_unused]] usize slot,
                                   [[maybe_unused]] const StepAddress& at) override {
+    if (at.transposes) {
+      llvm::Value* offset = b.CreateZExt(b.CreateAdd(at.of_item, at.of_all), b.getInt64Ty());
+      llvm::Value* from =
+          b.CreateInBoundsPtrAdd(function_->getArg(static_cast<unsigned>(slot)), offset);
+      return load_transposing(
+          b, type, b.CreateInBoundsPtrAdd(from, b.getInt64(static_cast<u64>(at.constant))));
+    }
 #if LLVM_VERSION_MAJOR >= 22
     const auto bits = static_cast<unsigned>(type->getPrimitiveSizeInBits().getFixedValue());
     if (!std::has_single_bit(bits) || bits < 8 || bits > 128) return nullptr;
@@ -118,6 +125,17 @@ class AmdFrame final : public GpuFrame {
 #else
     return nullptr;
 #endif
+  }
+
+  // [RDNA4 ISA, 11.6.2 "WMMA Load-Transpose Instructions"]
+  llvm::Instruction* load_transposing(llvm::IRBuilder<>& b, llvm::Type* type,
+                                      llvm::Value* address) override {
+    const bool is_wide = type->getPrimitiveSizeInBits() == 128;
+    llvm::Type* made = is_wide ? llvm::FixedVectorType::get(b.getInt16Ty(), 8)
+                               : llvm::FixedVectorType::get(b.getInt32Ty(), 2);
+    return b.CreateIntrinsic(is_wide ? llvm::Intrinsic::amdgcn_global_load_tr_b128
+                                     : llvm::Intrinsic::amdgcn_global_load_tr_b64,
+                             {made}, {address});
   }
 
   // V_PERM_B32 takes bytes 0 to 3 from its second source. [AMD "RDNA3 ISA", 16.9: V_PERM_B32]

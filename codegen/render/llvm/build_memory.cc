@@ -124,7 +124,7 @@ llvm::Instruction* FunctionBuilder::load_in_step(UOp load, llvm::Type* type, llv
   };
   llvm::Value *of_item = sum(item), *of_all = sum(shared);
   return frame_.load_in_step(b_, type, static_cast<usize>(memory.arg(0)),
-                             {of_item, of_all, constant * bytes, gate});
+                             {of_item, of_all, constant * bytes, gate, is_transposing_load(load)});
 }
 
 // With a gate: the address of the memory's beginning if it is false. `inside`: the element is in
@@ -191,7 +191,10 @@ llvm::Value* FunctionBuilder::load(UOp u) {
   } else {
     access = load_in_step(u, type, gate);
     const bool is_gated = access != nullptr;
-    if (!access) access = b_.CreateAlignedLoad(type, address(index, gate, true), align);
+    if (!access && is_transposing_load(u))
+      access = frame_.load_transposing(b_, type, address(index, nullptr, true));
+    else if (!access)
+      access = b_.CreateAlignedLoad(type, address(index, gate, true), align);
     result = access->getType() == type ? access : b_.CreateBitCast(access, type);
     if (gate && !is_gated) result = b_.CreateSelect(gate, result, otherwise);
   }

@@ -32,6 +32,7 @@ struct StepAddress {
   i64 constant;          // negative only with a gate
   llvm::Value* gate;     // does not change in the loop either; where it is false, zeros are loaded.
                          // Null: true
+  bool transposes = false;  // the load is one with kTransposing (linear/program.h)
 };
 
 class KernelFrame {
@@ -80,6 +81,11 @@ class KernelFrame {
                            llvm::ArrayRef<llvm::Value*> /*coordinates*/) {}
   virtual void wait_for_phase(llvm::IRBuilder<>&, llvm::Value* /*mbarrier*/,
                               llvm::Value* /*parity*/) {}
+  // A Load with kTransposing. Only where the target has them.
+  virtual llvm::Instruction* load_transposing(llvm::IRBuilder<>&, llvm::Type*,
+                                              llvm::Value* /*address*/) {
+    return nullptr;
+  }
   // Loads from a place in a Param. Null where the target has no such form for the type.
   virtual llvm::Instruction* load_in_step(llvm::IRBuilder<>&, llvm::Type*, usize /*slot*/,
                                           const StepAddress&) {

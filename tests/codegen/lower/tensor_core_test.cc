@@ -54,6 +54,23 @@ TEST(TensorCores, MultiplyOnEveryGeneration) {
   }
 }
 
+// Where memory is aligned, and all of a wave's items load whole rows.
+TEST(TensorCores, LoadsTranspose) {
+  const auto loads = [](ProductSizes s, DType t, bool transposed, bool aligned) {
+    core::Arena arena;
+    const LinearProgram program = lower(narrow_product_kernel(t, s, transposed), caps_of("gfx1201"),
+                                        arena, {.aligned = aligned});
+    EXPECT_GT(count(program, Op::Wmma), 0);
+    expect_product(program, t, s, transposed);
+    return std::ranges::count_if(program.ops, is_transposing_load);
+  };
+  for (const DType t : {dt::f16, dt::bf16, dt::i8, dt::f8e4m3}) {
+    EXPECT_GT(loads({1, 64, 128, 64}, t, false, true), 0) << t.str();
+    EXPECT_EQ(loads({1, 64, 128, 64}, t, true, true), 0) << t.str();
+    EXPECT_EQ(loads({1, 64, 128, 64}, t, false, false), 0) << t.str();
+  }
+}
+
 TEST(TensorCores, MultiplyBytes) {
   for (const auto& [chip, dtypes] :
        {std::pair<const char*, std::vector<DType>>{"gfx1100", {dt::i8, dt::u8}},

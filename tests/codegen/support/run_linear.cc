@@ -17,6 +17,7 @@
 #include "core/eval/interpret.h"
 #include "tests/codegen/support/shared_memory.h"
 #include "tests/codegen/support/tensor_copies.h"
+#include "tests/codegen/support/wave_loads.h"
 
 namespace doorbell::codegen {
 
@@ -291,7 +292,8 @@ UOp Machine::run() {
   while (pc_ < program_.ops.size()) {
     usize pc = pc_++;
     UOp u = program_.ops[pc];
-    if (u.is(Op::Barrier) || u.is(Op::Wmma) || is_matrix_load(u)) return u;
+    if (u.is(Op::Barrier) || u.is(Op::Wmma) || is_matrix_load(u) || is_transposing_load(u))
+      return u;
     if (is_finished_load(u)) {
       step(u);
       return u;
@@ -405,23 +407,14 @@ void run_tensor_core(std::vector<Machine>& items, SharedMemory& shared, UOp u) {
   shared.finish(static_cast<usize>(batches_left(u)));
 }
 
-// Words of what each eight of a wave's items name (codegen/linear/program.h).
-void run_matrix_load(std::vector<Machine>& items, UOp u) {
-  constexpr usize kWave = 32, kWords = 4;
-  CHECK(items.size() % kWave == 0, "{} items in waves of {}", items.size(), kWave);
-  const usize word = u.dtype().lanes / kWords;
-  std::vector<Value> named, made(items.size());
+// A load of waves.
+void run_wave_load(std::vector<Machine>& items, UOp u) {
+  std::vector<Value> named;
   for (Machine& item : items) named.push_back(item.load(u));
-  for (usize l = 0; l < items.size(); ++l) {
-    for (usize m = 0; m < kWords; ++m) {
-      const usize first = l / kWave * kWave + 8 * m;
-      for (usize i = 0; i < word; ++i) {
-        made[l].push_back(u.arg(0) & kMatrixTransposed
-                              ? named[first + 2 * (l % 4) + i][l % kWave / 4]
-                              : named[first + l % kWave / 4][l % 4 * word + i]);
-      }
-    }
-  }
+  std::vector<Value> made =
+      is_transposing_load(u)
+          ? transposed_rows(named, u.dtype().element().bytes() == 1)
+          : matrix_words(named, u.dtype().lanes / 4, (u.arg(0) & kMatrixTransposed) != 0);
   for (usize l = 0; l < items.size(); ++l) items[l].set(u, std::move(made[l]));
 }
 
@@ -435,8 +428,8 @@ void run_group(std::vector<Machine>& items, SharedMemory& shared, TensorCopies& 
     }
     if (barrier && barrier.is(Op::Wmma))
       run_tensor_core(items, shared, barrier);
-    else if (barrier && is_matrix_load(barrier))
-      run_matrix_load(items, barrier);
+    else if (barrier && (is_matrix_load(barrier) || is_transposing_load(barrier)))
+      run_wave_load(items, barrier);
     else if (barrier && is_finished_load(barrier))
       shared.finish(0);
     else

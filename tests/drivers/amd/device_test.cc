@@ -145,6 +145,44 @@ TEST_F(DeviceTest, LaunchesAKernel) {
   EXPECT_TRUE(amd.synchronize());
 }
 
+// What is launched there has a grid of its own, so that it can be told apart.
+TEST_F(DeviceTest, LaunchesTheFormForUnalignedBuffers) {
+  AmdDevice& amd = open();
+  core::Binary binary = compiled_kernel("gfx1100", 3);
+  int compiled = 0;
+  binary.param_alignment = 16;
+  binary.unaligned = [&]() -> Result<core::Binary> {
+    ++compiled;
+    return compiled_kernel("gfx1100", 5);
+  };
+  auto program = *amd.load(binary);
+  const core::Ref<Buffer> a = *Buffer::allocate(amd, 384), b = *Buffer::allocate(amd, 384);
+  const auto groups = [](std::span<const u32> words) {
+    constexpr u32 kDispatchDirect = 0xc0031500;
+    return std::find(words.begin(), words.end(), kDispatchDirect)[1];
+  };
+  const auto launched = [&](i64 offset) {
+    const core::BufferView views[] = {{a.get(), 0}, {b.get(), offset}};
+    EXPECT_TRUE(program->launch(views, {}));
+    return groups(fake.take_words(kCompute));
+  };
+  EXPECT_EQ(launched(64), 3u);
+  EXPECT_EQ(compiled, 0);
+  EXPECT_EQ(launched(68), 5u);
+  EXPECT_EQ(launched(4), 5u);
+  // The memory that a slot stands for is aligned; the offset in it need not be.
+  const auto recorded = [&](u64 offset) {
+    const auto commands = amd.compute_queue().make_commands();
+    const hcq::Operand buffers[] = {u64{0x5000}, hcq::Operand::of_slot(0) + offset};
+    commands->exec({program.get(), buffers, {}});
+    return groups(commands->words());
+  };
+  EXPECT_EQ(recorded(32), 3u);
+  EXPECT_EQ(recorded(36), 5u);
+  EXPECT_EQ(compiled, 1);
+  finish(amd.compute_queue());
+}
+
 // e_flags: EF_AMDGPU_MACH_AMDGCN_GFX1201, and a number that no chip has. [LLVM ELF.h]
 TEST_F(DeviceTest, RefusesCodeOfOtherChips) {
   AmdDevice& amd = open();
