@@ -16,10 +16,15 @@ namespace {
 
 constexpr u64 kRounds = 1000, kProducts = 64;
 
-// Words as nvdisasm prints them: the body; IADD3 R31, R31, 0x1, RZ; ISETP.NE.AND P0, PT, R31,
-// kRounds, PT; @P0 BRA to the first; EXIT.
+// IADD3 Rn, RZ, 0x0, RZ of the registers that loops read before they write them.
+constexpr u32 kWritten = 64;
+
+// Words as nvdisasm prints them: these, the body; IADD3 R31, R31, 0x1, RZ; ISETP.NE.AND P0, PT,
+// R31, kRounds, PT; @P0 BRA to the body; EXIT.
 std::vector<u8> make_loop(std::vector<Words> words) {
   const u64 length = words.size();
+  for (u64 n = 0; n < kWritten; ++n)
+    words.insert(words.begin(), {0x00000000ff007810 | n << 16, 0x000fc80007ffe0ff});
   words.push_back({0x000000011f1f7810, 0x000fc80007ffe0ff});
   words.push_back({kRounds << 32 | 0x1f00780c, 0x000fe40003f05270});
   const u64 back = ~u64{0} - (length + 3) * 16 + 1;  // from behind the branch

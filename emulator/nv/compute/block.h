@@ -81,7 +81,12 @@ class Block {
 
   // Where an access of `lane` is; null after stop(): the rule was broken.
   u8* global(Warp& warp, u32 lane, u64 address, u32 bytes, bool write, bool atomic = false);
-  u8* shared(Warp& warp, u32 lane, u64 address, u32 bytes, bool write, bool atomic = false);
+  u8* shared(Warp& warp, u32 lane, u64 address, u32 bytes, bool write, bool atomic = false) {
+    const bool is_plain = !judges_shared_ && counter_ == nullptr && address % bytes == 0;
+    if (is_plain && address + bytes <= shared_.size()) [[likely]]
+      return shared_.data() + address;
+    return judged_shared(warp, lane, address, bytes, write, atomic);
+  }
   u8* local(Warp& warp, u32 lane, u64 address, u32 bytes);
   // A store, or an atomic operation, is about to write these bytes where `to` points.
   void hand_over(const u8* to, const void* from, u32 bytes, bool atomic) {
@@ -141,6 +146,7 @@ class Block {
   void release_barriers();
   bool release_barrier(u32 number);
   u32 threads_alive() const;
+  u8* judged_shared(Warp& warp, u32 lane, u64 address, u32 bytes, bool write, bool atomic);
   void note_shared(Warp& warp, u32 lane, u64 address, u32 bytes, bool write, bool atomic);
   bool check_copies(Warp& warp, u32 lane, u64 address, u32 bytes);
   void set_fault(const Warp& warp);

@@ -39,7 +39,7 @@ u8* Block::global(Warp& warp, u32 lane, u64 address, u32 bytes, bool write, bool
   return host;
 }
 
-u8* Block::shared(Warp& warp, u32 lane, u64 address, u32 bytes, bool write, bool atomic) {
+u8* Block::judged_shared(Warp& warp, u32 lane, u64 address, u32 bytes, bool write, bool atomic) {
   if (address % bytes != 0) {
     stop(warp, kMisaligned, lane, address,
          fmt::format("{} bytes at shared address {:#x}", bytes, address));

@@ -2,6 +2,8 @@
 // shared memory that a warp waits for by groups. [PTX ISA, "ldmatrix", "stmatrix", "movmatrix",
 // "cp.async", "cp.async.commit_group", "cp.async.wait_group"; fields: Mesa's NAK, OpLdsm, OpMovm;
 // nvdisasm]
+#include <immintrin.h>
+
 #include <cstring>
 #include <optional>
 
@@ -13,22 +15,42 @@ namespace doorbell::emu::nvgpu {
 
 namespace {
 
-// 8 rows of 8 elements of 16 bits, of which lane 4 r + c has columns 2 c and 2 c + 1 of row r.
-struct Tile {
+// 8 rows of 8 elements of 16 bits: as they lie, the words of lanes 0 to 31, of which lane 4 r + c
+// has columns 2 c and 2 c + 1 of row r.
+struct alignas(64) Tile {
   u16 at[8][8];
-
-  u32 of_lane(u32 lane, bool transposed) const {
-    const u32 row = lane / 4, column = 2 * (lane % 4);
-    const u16 low = transposed ? at[column][row] : at[row][column];
-    const u16 high = transposed ? at[column + 1][row] : at[row][column + 1];
-    return low | u32{high} << 16;
-  }
-  void set_lane(u32 lane, bool transposed, u32 value) {
-    const u32 row = lane / 4, column = 2 * (lane % 4);
-    (transposed ? at[column][row] : at[row][column]) = static_cast<u16>(value);
-    (transposed ? at[column + 1][row] : at[row][column + 1]) = static_cast<u16>(value >> 16);
-  }
 };
+static_assert(sizeof(Tile) == sizeof(Row));
+
+// Pairs of elements, of two, then of four.
+Tile transposed(const Tile& tile) {
+  __m128i row[8], pair[8];
+  for (u32 i = 0; i < 8; ++i) row[i] = _mm_load_si128(reinterpret_cast<const __m128i*>(tile.at[i]));
+  for (u32 i = 0; i < 4; ++i) {
+    pair[2 * i] = _mm_unpacklo_epi16(row[2 * i], row[2 * i + 1]);
+    pair[2 * i + 1] = _mm_unpackhi_epi16(row[2 * i], row[2 * i + 1]);
+  }
+  for (u32 half = 0; half < 2; ++half)
+    for (u32 i = 0; i < 2; ++i) {
+      const __m128i above = pair[4 * half + i], below = pair[4 * half + 2 + i];
+      row[4 * half + 2 * i] = _mm_unpacklo_epi32(above, below);
+      row[4 * half + 2 * i + 1] = _mm_unpackhi_epi32(above, below);
+    }
+  Tile made;
+  for (u32 i = 0; i < 4; ++i) {
+    const __m128i low = _mm_unpacklo_epi64(row[i], row[4 + i]);
+    const __m128i high = _mm_unpackhi_epi64(row[i], row[4 + i]);
+    _mm_store_si128(reinterpret_cast<__m128i*>(made.at[2 * i]), low);
+    _mm_store_si128(reinterpret_cast<__m128i*>(made.at[2 * i + 1]), high);
+  }
+  return made;
+}
+
+void store_tile(Warp& warp, u32 row, const Tile& tile) {
+  alignas(64) u32 words[kLanes];
+  std::memcpy(words, &tile, sizeof(Tile));
+  store_row(warp, row, words, kAllLanes);
+}
 
 // LDSM and STSM: bits 72 and 73: how many matrices; 78 and 79: transposed. Lane 8 m + r has the
 // address of row r of matrix m.
@@ -44,11 +66,22 @@ struct MatrixAccess {
 };
 
 // The address has no scale: bits 78 and 79 are something else. `uniform_at`: see address_of().
-u32 row_address(const Warp& warp, const Operation& op, u32 lane, unsigned uniform_at) {
-  u32 address = row_of(warp, op.a)[lane] + static_cast<u32>(op.words.signed_at(40, 24));
-  if (op.bit(91)) address += warp.rows[kUniformStart + op.field(uniform_at, 6)][lane];
-  return address;
-}
+class RowAddresses {
+ public:
+  RowAddresses(const Warp& warp, const Operation& op, unsigned uniform_at)
+      : rows_(row_of(warp, op.a)),
+        uniform_(op.bit(91) ? &warp.rows[kUniformStart + op.field(uniform_at, 6)] : nullptr),
+        offset_(static_cast<u32>(op.words.signed_at(40, 24))) {}
+
+  u32 of_lane(u32 lane) const {
+    return rows_[lane] + offset_ + (uniform_ != nullptr ? (*uniform_)[lane] : 0);
+  }
+
+ private:
+  const Row& rows_;
+  const Row* const uniform_;
+  const u32 offset_;
+};
 
 }  // namespace
 
@@ -68,17 +101,15 @@ Flow load_matrix(Warp& warp, const Operation& op) {
   if (warp.mask_of(op) == 0) return Flow::Next;
   if (!check_whole_warp(warp, op)) return Flow::Stop;
   Tile tiles[4];
+  const RowAddresses addresses(warp, op, 32);
   for (u32 lane = 0; lane < 8 * access->count; ++lane) {
-    const u8* from = locate(warp, Space::Shared, lane, row_address(warp, op, lane, 32), 16, false);
+    const u8* from = locate(warp, Space::Shared, lane, addresses.of_lane(lane), 16, false);
     if (from == nullptr) return Flow::Stop;
     std::memcpy(tiles[lane / 8].at[lane % 8], from, 16);
   }
   u32 dst = op.dst;
   for (u32 tile = 0; tile < access->count; ++tile, dst = next_row(dst)) {
-    alignas(64) u32 out[kLanes];
-    for (u32 lane = 0; lane < kLanes; ++lane)
-      out[lane] = tiles[tile].of_lane(lane, access->transposed);
-    store_row(warp, dst, out, kAllLanes);
+    store_tile(warp, dst, access->transposed ? transposed(tiles[tile]) : tiles[tile]);
   }
   return Flow::Next;
 }
@@ -91,11 +122,13 @@ Flow store_matrix(Warp& warp, const Operation& op) {
   if (!check_whole_warp(warp, op)) return Flow::Stop;
   Tile tiles[4];
   u32 row = op.field(32, 8);
-  for (u32 tile = 0; tile < access->count; ++tile, row = next_row(row))
-    for (u32 lane = 0; lane < kLanes; ++lane)
-      tiles[tile].set_lane(lane, access->transposed, warp.rows[row][lane]);
+  for (u32 tile = 0; tile < access->count; ++tile, row = next_row(row)) {
+    std::memcpy(&tiles[tile], warp.rows[row].data(), sizeof(Tile));
+    if (access->transposed) tiles[tile] = transposed(tiles[tile]);
+  }
+  const RowAddresses addresses(warp, op, 64);
   for (u32 lane = 0; lane < 8 * access->count; ++lane) {
-    u8* to = locate(warp, Space::Shared, lane, row_address(warp, op, lane, 64), 16, true);
+    u8* to = locate(warp, Space::Shared, lane, addresses.of_lane(lane), 16, true);
     if (to == nullptr) return Flow::Stop;
     std::memcpy(to, tiles[lane / 8].at[lane % 8], 16);
   }
@@ -108,11 +141,8 @@ Flow transpose_matrix(Warp& warp, const Operation& op) {
   if (warp.mask_of(op) == 0) return Flow::Next;
   if (!check_whole_warp(warp, op)) return Flow::Stop;
   Tile tile;
-  static_assert(sizeof(Tile) == sizeof(Row));
   std::memcpy(&tile, row_of(warp, op.a).data(), sizeof(Tile));
-  alignas(64) u32 out[kLanes];
-  for (u32 lane = 0; lane < kLanes; ++lane) out[lane] = tile.of_lane(lane, true);
-  store_row(warp, op.dst, out, kAllLanes);
+  store_tile(warp, op.dst, transposed(tile));
   return Flow::Next;
 }
 

@@ -15,6 +15,8 @@ namespace doorbell::emu::nvgpu {
 
 namespace {
 
+constexpr u32 kR2p = 0x004;
+
 bool is_atomic(u32 number) {
   constexpr u32 kAtomics[] = {0x18a, 0x18c, 0x18d, 0x18e, 0x1a3, 0x1a6, 0x1a8, 0x1a9};
   for (const u32 atomic : kAtomics)
@@ -83,6 +85,25 @@ u64 row_bits(std::span<const RegisterRange> ranges) {
   return bits;
 }
 
+// Beyond the last row is the first.
+u32 row_at(const RegisterRange& range, u32 i) {
+  const u32 row = range.row + i;
+  return row < kRows ? row : row - kRows;
+}
+
+void add_rows(RowSet& rows, std::span<const RegisterRange> ranges) {
+  for (const RegisterRange& range : ranges)
+    for (u32 i = 0; i < range.count; ++i) {
+      const u32 row = row_at(range, i);
+      rows[row / 64] |= u64{1} << row % 64;
+    }
+}
+
+// BRA, EXIT.
+bool decides_by_predicate(const Operation& op) {
+  return op.opcode->number == 0x147 || op.opcode->number == 0x14d;
+}
+
 bool is_zero(u32 row) { return row == kZero || row == kUniformZero; }
 
 std::string range_text(const RegisterRange& range) {
@@ -119,6 +140,17 @@ void add_special(RegisterUses& uses, const Operation& op, const OperandSpec& spe
     case 'Z': add(uses.reads, kUniformStart + op.field(64, 6), 1); break;
     default: break;
   }
+}
+
+// What follows from the operands.
+void finish_uses(RegisterUses& uses, const Operation& op) {
+  if (is_zero(uses.address.row)) uses.address.count = 0;
+  if (uses.address.count != 0) uses.reads.push_back(uses.address);
+  uses.rows = row_bits(uses.reads) | row_bits(uses.writes);
+  add_rows(uses.all_rows, uses.reads);
+  add_rows(uses.all_rows, uses.writes);
+  for (const u32 predicate : uses.predicates) uses.decides |= 1u << predicate;
+  if (decides_by_predicate(op)) uses.decides |= 1u << op.guard | 1u << op.in_p;
 }
 
 }  // namespace
@@ -186,9 +218,7 @@ RegisterUses register_uses(const Operation& op) {
       default: add_special(uses, op, spec); break;
     }
   }
-  if (is_zero(uses.address.row)) uses.address.count = 0;
-  if (uses.address.count != 0) uses.reads.push_back(uses.address);
-  uses.rows = row_bits(uses.reads) | row_bits(uses.writes);
+  finish_uses(uses, op);
   return uses;
 }
 
@@ -200,10 +230,31 @@ std::vector<RegisterUses> register_uses(const Program& program) {
 }
 
 RegisterRules::RegisterRules() {
-  undefined_.fill(kAllLanes);
-  undefined_[kZero] = undefined_[kUniformZero] = 0;
-  undefined_predicates_.fill(kAllLanes);
-  undefined_predicates_[kTrue] = undefined_predicates_[kUniformPredicates + kTrue] = 0;
+  for (u32 row = 0; row < kRows; ++row) set_undefined(row, is_zero(row) ? 0 : kAllLanes);
+  for (u32 i = 0; i < kPredicates; ++i)
+    set_undefined_predicate(i, i == kTrue || i == kUniformPredicates + kTrue ? 0 : kAllLanes);
+}
+
+void RegisterRules::set_undefined(u32 row, u32 lanes) {
+  const u64 bit = u64{1} << row % 64;
+  u64& word = undefined_rows_[row / 64];
+  undefined_[row] = lanes;
+  word = lanes != 0 ? word | bit : word & ~bit;
+}
+
+void RegisterRules::set_undefined_predicate(u32 predicate, u32 lanes) {
+  const u32 bit = 1u << predicate;
+  undefined_predicates_[predicate] = lanes;
+  undefined_predicate_bits_ =
+      lanes != 0 ? undefined_predicate_bits_ | bit : undefined_predicate_bits_ & ~bit;
+}
+
+// R2P writes predicates of its own.
+bool RegisterRules::is_defined(const Operation& op, const RegisterUses& uses) const {
+  u64 undefined = undefined_predicate_bits_ & uses.decides;
+  for (usize i = 0; i < undefined_rows_.size(); ++i)
+    undefined |= undefined_rows_[i] & uses.all_rows[i];
+  return undefined == 0 && op.opcode->number != kR2p;
 }
 
 bool RegisterRules::check(Warp& warp, const Operation& op, const RegisterUses& uses) {
@@ -295,7 +346,7 @@ u32 RegisterRules::note_bits(const Warp& warp, const Operation& op, const Regist
   const u32 first = Warp::first_lane(lanes);
   if (undefined_result(warp, op, first, [](const Source&) { return 0u; }) != 0) {
     for (const RegisterRange& range : uses.writes)
-      for (u32 i = 0; i < range.count; ++i) partly_[(range.row + i) % kRows] &= ~lanes;
+      for (u32 i = 0; i < range.count; ++i) partly_[row_at(range, i)] &= ~lanes;
     return lanes;
   }
   u32 undefined = 0;
@@ -312,7 +363,7 @@ u32 RegisterRules::note_bits(const Warp& warp, const Operation& op, const Regist
   if (bits_.empty()) bits_.resize(kRows);
   for (const RegisterRange& range : uses.writes)
     for (u32 i = 0; i < range.count; ++i) {
-      const u32 row = (range.row + i) % kRows;
+      const u32 row = row_at(range, i);
       partly_[row] |= lanes;
       for (u32 lane = 0; lane < kLanes; ++lane)
         if (lanes >> lane & 1) bits_[row][lane] = result[lane];
@@ -322,8 +373,9 @@ u32 RegisterRules::note_bits(const Warp& warp, const Operation& op, const Regist
 
 // A result is undefined where a source is; what is loaded is defined.
 bool RegisterRules::check_undefined(Warp& warp, const Operation& op, const RegisterUses& uses) {
+  if (is_defined(op, uses)) return true;
   const u32 lanes = warp.mask_of(op), number = op.opcode->number;
-  const bool decides = number == 0x147 || number == 0x14d;  // BRA, EXIT
+  const bool decides = decides_by_predicate(op);
   u32 bad = 0;
   for (u32 i = 0; i < uses.address.count; ++i) bad |= undefined_[uses.address.row + i] & lanes;
   if (decides)
@@ -339,24 +391,23 @@ bool RegisterRules::check_undefined(Warp& warp, const Operation& op, const Regis
   const bool loads = uses.address.count != 0 || number == 0x003;  // P2R takes all predicates
   u32 sources = 0;
   for (const RegisterRange& range : uses.reads)
-    for (u32 i = 0; i < range.count && !loads; ++i) sources |= undefined_[(range.row + i) % kRows];
+    for (u32 i = 0; i < range.count && !loads; ++i) sources |= undefined_[row_at(range, i)];
   const u32 written = op.has_uniform_dst && lanes != 0 ? kAllLanes : lanes;
   if (sources & lanes && !op.has_uniform_dst)
     sources = (sources & ~lanes) | note_bits(warp, op, uses, sources & lanes);
   if (op.has_uniform_dst) sources = (sources & lanes) != 0 ? kAllLanes : 0;
   for (const RegisterRange& range : uses.writes)
     for (u32 i = 0; i < range.count; ++i) {
-      u32& undefined = undefined_[(range.row + i) % kRows];
-      undefined = (undefined & ~written) | (sources & written);
+      const u32 row = row_at(range, i);
+      set_undefined(row, (undefined_[row] & ~written) | (sources & written));
     }
-  if (number == 0x004)  // R2P
+  if (number == kR2p)
     for (u32 i = 0; i < kTrue; ++i)
       if (op.field(32, 32) >> i & 1)
-        undefined_predicates_[i] = (undefined_predicates_[i] & ~lanes) | (sources & lanes);
-  for (const u32 predicate : uses.predicates) {
-    u32& undefined = undefined_predicates_[predicate];
-    undefined = (undefined & ~written) | (sources & written);
-  }
+        set_undefined_predicate(i, (undefined_predicates_[i] & ~lanes) | (sources & lanes));
+  for (const u32 predicate : uses.predicates)
+    set_undefined_predicate(predicate,
+                            (undefined_predicates_[predicate] & ~written) | (sources & written));
   return true;
 }
 

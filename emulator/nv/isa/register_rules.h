@@ -24,6 +24,8 @@ struct RegisterRange {
 // Units that take the instructions of a warp in order: one reads its registers before a later one
 // writes a result.
 enum class Unit : u8 { Other, Address, Double, Conversion };
+// Bit row % 64 of word row / 64.
+using RowSet = std::array<u64, (kRows + 63) / 64>;
 // What the rules ask of an operation, found once.
 struct RegisterUses {
   absl::InlinedVector<RegisterRange, 4> reads;
@@ -31,6 +33,8 @@ struct RegisterUses {
   RegisterRange address{kZero, 0};         // of these reads, those that are an address
   absl::InlinedVector<u32, 2> predicates;  // that it writes, but for PT
   u64 rows = 0;                            // of reads and writes: bit row % 64
+  RowSet all_rows{};                       // of reads and writes
+  u32 decides = 0;                         // predicates that it writes, or branches or exits by
   Unit unit = Unit::Other;
   Control control;
 };
@@ -60,6 +64,10 @@ class RegisterRules {
   void finish(u32 scoreboard);
   bool check_pending(Warp& warp, const Operation& op, const RegisterUses& uses, u32 scoreboard);
   bool check_undefined(Warp& warp, const Operation& op, const RegisterUses& uses);
+  // Whether check_undefined() would find and change nothing.
+  bool is_defined(const Operation& op, const RegisterUses& uses) const;
+  void set_undefined(u32 row, u32 lanes);
+  void set_undefined_predicate(u32 predicate, u32 lanes);
 
   // The lanes of `lanes` whose result has undefined bits, which are noted.
   u32 note_bits(const Warp& warp, const Operation& op, const RegisterUses& uses, u32 lanes);
@@ -68,7 +76,9 @@ class RegisterRules {
   std::array<u32, kRows> undefined_{};  // lanes with undefined bits
   std::array<u32, kRows> partly_{};     // of these, where not all bits are
   std::vector<Row> bits_;               // which bits, of lanes in partly_; empty until one is
+  RowSet undefined_rows_{};             // those of which it has some
   std::array<u32, kPredicates> undefined_predicates_{};  // lanes
+  u32 undefined_predicate_bits_ = 0;                     // those of which it has some
   std::array<std::vector<Pending>, kScoreboards> pending_;
   u32 scoreboards_ = 0;                           // a bit for each that has some pending
   std::array<u64, kScoreboards> pending_rows_{};  // bit row % 64, of at least those pending
