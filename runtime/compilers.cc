@@ -18,6 +18,7 @@
 #include "base/util/try.h"
 #include "codegen/compile/backend.h"
 #include "codegen/compile/kernel_key.h"
+#include "codegen/opt/split_depth.h"
 #include "core/uop/print.h"
 #include "core/util/config.h"
 #include "runtime/device_table.h"
@@ -148,6 +149,10 @@ class Compilers final : public engine::KernelCompiler {
     // cost memory traffic.
     const i64 groups = backend->caps.has_local ? backend->caps.busy_items / 256 : 0;
     if (device.runs()) options.split_below = std::max<i64>(groups, 16 * device.threads());
+    if (device.runs() && backend->caps.has_local)
+      options.depth_parts = [caps = backend->caps](const core::ProductShape& product) {
+        return codegen::depth_parts(product, caps);
+      };
     // A device that runs nothing gets as few kernels as possible.
     if (!device.runs()) options.max_nested_work = std::numeric_limits<f64>::infinity();
     return options;

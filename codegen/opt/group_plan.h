@@ -39,6 +39,7 @@ class GroupAxes {
 
 // A contraction of operands that many outputs share, with register tiles, staged if local memory is
 // fast; empty if the kernel is not a contraction or too small.
-Plan group_tile_plan(const KernelInfo& info, const Caps& caps);
+// `time`: see tensor_core_plan().
+Plan group_tile_plan(const KernelInfo& info, const Caps& caps, f64* time = nullptr);
 
 }  // namespace doorbell::codegen::detail

@@ -30,6 +30,7 @@ class Contraction {
       : info_(info), caps_(caps), axes_(info, caps) {}
   bool recognise();
   Plan plan();
+  f64 best_time() const { return best_ / reduce_->trips; }  // of what plan() found
 
  private:
   struct Shape {
@@ -59,6 +60,7 @@ class Contraction {
   u64 column_mask_ = 0, row_mask_ = 0;
   std::vector<const Access*> operands_;  // memory that the reduction reads
   i64 bytes_ = 4, lanes_ = 1;
+  f64 best_ = 1e300;
 };
 
 bool Contraction::recognise() {
@@ -238,7 +240,6 @@ Plan Contraction::plan() {
   i64 registers = caps_.vector_registers * std::max(caps_.vector_bytes, 4) / 4 / 2;
   i64 most = axes_.all_items(), deep = 1;
   for (auto [axis, tile] : depth()) deep *= tile;
-  f64 best = 1e300;
   Shape chosen{};
   bool chosen_staged = false;
   for (i64 columns : {8, 16, 32}) {
@@ -251,7 +252,7 @@ Plan Contraction::plan() {
             if (staged && (deep < 4 || !caps_.fast_shared)) continue;
             Shape s{columns, rows, lanes_, across, down};
             f64 t = time(s, staged, deep);
-            if (t < best) best = t, chosen = s, chosen_staged = staged;
+            if (t < best_) best_ = t, chosen = s, chosen_staged = staged;
           }
         }
       }
@@ -260,7 +261,7 @@ Plan Contraction::plan() {
   // Few results of long sums are better computed as a reduction shared by items.
   f64 items = results / static_cast<f64>(chosen.lanes * chosen.across * chosen.down);
   bool idle = items < axes_.busy_items() / 16;
-  if (best == 1e300 || (idle && axes_.values(reduce_->closed) > 4 * results)) {
+  if (best_ == 1e300 || (idle && axes_.values(reduce_->closed) > 4 * results)) {
     return {};
   }
   return build(chosen, chosen_staged);
@@ -268,9 +269,12 @@ Plan Contraction::plan() {
 
 }  // namespace
 
-Plan group_tile_plan(const KernelInfo& info, const Caps& caps) {
+Plan group_tile_plan(const KernelInfo& info, const Caps& caps, f64* time) {
   Contraction c(info, caps);
-  return c.recognise() ? c.plan() : Plan{};
+  if (!c.recognise()) return {};
+  Plan plan = c.plan();
+  if (time != nullptr) *time = c.best_time();
+  return plan;
 }
 
 }  // namespace doorbell::codegen::detail

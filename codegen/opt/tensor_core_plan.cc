@@ -219,8 +219,12 @@ void TensorCorePlan::consider_windows(Block b) {
   }
 }
 
-Plan tensor_core_plan(const KernelInfo& info, const Caps& caps) {
-  return caps.tensor_cores.none() ? Plan{} : TensorCorePlan(info, caps).choose();
+Plan tensor_core_plan(const KernelInfo& info, const Caps& caps, f64* time) {
+  if (caps.tensor_cores.none()) return {};
+  TensorCorePlan plans(info, caps);
+  Plan plan = plans.choose();
+  if (time != nullptr) *time = plans.best_time();
+  return plan;
 }
 
 }  // namespace doorbell::codegen::detail

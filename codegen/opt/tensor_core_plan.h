@@ -19,6 +19,8 @@ std::optional<Product> find_product(const KernelInfo& info);
 
 // Empty if the kernel is not such a contraction, the target has no tensor core for the dtype, or
 // the sizes are not multiples of an instruction's.
-Plan tensor_core_plan(const KernelInfo& info, const Caps& caps);
+// `time`, unless it is null: what it is estimated to take, in multiply-adds on a full target, for
+// each one.
+Plan tensor_core_plan(const KernelInfo& info, const Caps& caps, f64* time = nullptr);
 
 }  // namespace doorbell::codegen::detail

@@ -223,6 +223,7 @@ LazyId Importer::import_reduce(UOp node, LazyId src) {
   }
   if (axes == 0) return src;
   LazyId split = options_.split_reduce ? split_reduce(src, op, axes) : kNoNode;
+  if (split == kNoNode && options_.depth_parts) split = split_product(src, op, axes);
   return split != kNoNode ? split : add_reduce(src, op, axes);
 }
 

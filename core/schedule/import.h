@@ -6,6 +6,7 @@
 
 #include <absl/container/flat_hash_map.h>
 
+#include <optional>
 #include <span>
 
 #include "core/rewrite/rewriter.h"
@@ -63,7 +64,18 @@ class Importer {
   // A long reduction to few elements uses few of the machine's cores: reduces to up to 256 partial
   // results per element first. Returns kNoNode where that does not pay.
   LazyId split_reduce(LazyId src, Op op, u32 axes);
-  u64 axes_with_data(LazyId id);
+  // The same of a product of matrices, by ScheduleOptions::depth_parts.
+  LazyId split_product(LazyId src, Op op, u32 axes);
+  std::optional<ProductShape> product_of(LazyId src, u32 axes);
+  // Reduces parts of an axis, then those; they are the first or the last axis of the partial
+  // results.
+  LazyId reduce_parts(LazyId src, Op op, u32 axes, usize axis, i64 parts, bool first);
+  // The axes that the memory which `id` is a view of differs along: all, and those that move along
+  // its last axis.
+  struct DataAxes {
+    u64 all = 0, last = 0;
+  };
+  DataAxes axes_with_data(LazyId id);
   bool needs_loop(LazyId src, Op op, u32 axes);
 
   Arena& arena_;

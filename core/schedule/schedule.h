@@ -4,6 +4,7 @@
 // finding a finished schedule again graph_key.h. The engine runs schedules.
 #pragma once
 
+#include <functional>
 #include <limits>
 #include <span>
 
@@ -12,6 +13,14 @@
 #include "core/uop/uop.h"
 
 namespace doorbell::core {
+
+// Sums over `depth` of x[batch, row, k] * y[batch, k, column].
+struct ProductShape {
+  DType operand, sum;
+  i64 batches = 1, rows = 1, columns = 1, depth = 1;
+  // Contiguous along the depth: x, y.
+  bool rows_by_depth = false, columns_by_depth = false;
+};
 
 struct ScheduleOptions {
   u32 max_buffers = 31;         // Params of one kernel
@@ -22,6 +31,8 @@ struct ScheduleOptions {
   bool split_reduce = true;     // a long reduction to few elements is done in two kernels
   // Those elements are fewer than this: from here on they keep a target busy by themselves.
   i64 split_below = std::numeric_limits<i64>::max();
+  // Into how many parts the depth of a product is split, which another kernel adds; null: none.
+  std::function<i64(const ProductShape&)> depth_parts;
   // The code generator computes what does not vary with the inner output axes before their loops (a
   // CPU), or once for a work group that has the row (a GPU): softmax and its like are then one
   // kernel. Not for targets that spread all output axes over parallel work items.

@@ -54,6 +54,12 @@ TEST(TensorCores, MultiplyOnEveryGeneration) {
   }
 }
 
+TEST(TensorCores, MultiplyPartsOfTheDepth) {
+  for (const char* chip : {"gfx1100", "gfx1201", "gfx942", "sm_80", "sm_90"})
+    for (const bool transposed : {false, true})
+      check(chip, dt::f16, {2, 64, 32, 256, 4}, transposed);
+}
+
 // Where memory is aligned, and all of a wave's items load whole rows.
 TEST(TensorCores, LoadsTranspose) {
   const auto loads = [](ProductSizes s, DType t, bool transposed, bool aligned) {

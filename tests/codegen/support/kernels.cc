@@ -27,10 +27,11 @@ KernelAst matmul_kernel(i64 m, i64 n, i64 kk, bool transposed) {
 KernelAst narrow_product_kernel(core::DType t, ProductSizes s, bool transposed) {
   KernelBuilder k;
   const core::DType wide = t.is_float() ? core::dtypes::f32 : core::dtypes::i32;
-  UOp out = k.param(0, s.batch * s.m * s.n, wide);
+  UOp out = k.param(0, s.parts * s.batch * s.m * s.n, wide);
   UOp x = k.param(1, s.batch * s.m * s.k, t), y = k.param(2, s.batch * s.k * s.n, t);
-  UOp b = k.loop(s.batch), i = k.loop(s.m), j = k.loop(s.n), d = k.reduced(s.k);
-  UOp row = k.add(k.mul(b, s.m), i);
+  UOp p = s.parts > 1 ? k.loop(s.parts) : k.arena().index(0);
+  UOp b = k.loop(s.batch), i = k.loop(s.m), j = k.loop(s.n), in = k.reduced(s.k / s.parts);
+  UOp row = k.add(k.mul(b, s.m), i), d = s.parts > 1 ? k.add(k.mul(p, s.k / s.parts), in) : in;
   UOp at_x = k.add(k.mul(row, s.k), d);
   UOp at_y = transposed ? k.add(k.mul(k.add(k.mul(b, s.n), j), s.k), d)
                         : k.add(k.mul(k.add(k.mul(b, s.k), d), s.n), j);
@@ -40,8 +41,10 @@ KernelAst narrow_product_kernel(core::DType t, ProductSizes s, bool transposed) 
   };
   if (!t.is_float()) left = widen(left), right = widen(right);
   UOp product = k.op(Op::Mul, left, right);
-  UOp sum = k.reduce(Op::Add, t.is_float() ? widen(product) : product, {d});
-  return k.store(out, k.add(k.mul(row, s.n), j), sum, {b, i, j});
+  UOp sum = k.reduce(Op::Add, t.is_float() ? widen(product) : product, {in});
+  UOp to = k.add(k.mul(row, s.n), j);
+  if (s.parts == 1) return k.store(out, to, sum, {b, i, j});
+  return k.store(out, k.add(k.mul(p, s.batch * s.m * s.n), to), sum, {p, b, i, j});
 }
 
 KernelAst conv_kernel(i64 batch, i64 in, i64 out, i64 size, i64 kernel, i64 pad, core::DType t) {

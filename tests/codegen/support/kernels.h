@@ -71,8 +71,9 @@ core::KernelAst matmul_kernel(i64 m, i64 n, i64 k, bool transposed = false);
 // out[b, m, n] = f32 sum over k of x[b, m, k] * y[b, k, n] (y[b, n, k] when transposed), the
 // product in the narrow dtype, then cast, as the tensor API makes it. Integers are cast to i32
 // before they are multiplied.
+// Of parts of the depth: out[p, b, m, n], over a part of k each, as core/schedule makes it.
 struct ProductSizes {
-  i64 batch, m, n, k;
+  i64 batch, m, n, k, parts = 1;
 };
 core::KernelAst narrow_product_kernel(core::DType t, ProductSizes s, bool transposed = false);
 // out[b, o, y, x] = sum over i, ky, kx of in[b, i, y+ky-pad, x+kx-pad] * w[o, i, ky, kx]; of narrow

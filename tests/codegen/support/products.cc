@@ -39,13 +39,15 @@ std::optional<i64> first_wrong(const LinearProgram& program, DType t, ProductSiz
                                bool transposed) {
   std::vector<u8> x = numbers(t, s.batch * s.m * s.k, 1), y = numbers(t, s.batch * s.k * s.n, 2);
   const DType wide = t.is_float() ? dt::f32 : dt::i32;
-  std::vector<u8> out(static_cast<usize>(s.batch * s.m * s.n * 4), 0xff);
+  const i64 results = s.parts * s.batch * s.m * s.n, depth = s.k / s.parts;
+  std::vector<u8> out(static_cast<usize>(results * 4), 0xff);
   void* params[] = {out.data(), x.data(), y.data()};
   run_linear(program, params);
-  for (i64 at = 0; at < s.batch * s.m * s.n; ++at) {
-    const i64 j = at % s.n, i = at / s.n % s.m, b = at / s.n / s.m;
+  for (i64 at = 0; at < results; ++at) {
+    const i64 j = at % s.n, i = at / s.n % s.m, b = at / s.n / s.m % s.batch;
+    const i64 begin = at / s.n / s.m / s.batch * depth;
     f64 want = 0;
-    for (i64 d = 0; d < s.k; ++d) {
+    for (i64 d = begin; d < begin + depth; ++d) {
       const i64 at_y = transposed ? (b * s.n + j) * s.k + d : (b * s.k + d) * s.n + j;
       want += number(t, x, (b * s.m + i) * s.k + d) * number(t, y, at_y);
     }

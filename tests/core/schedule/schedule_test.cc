@@ -292,6 +292,38 @@ TEST(Schedule, LongReductionIsSplit) {
   expect_matches({sum(expand(reshape(buffer({4}), {4, 1}), {4, 1 << 16}), 2)}, 1);
 }
 
+TEST(Schedule, DepthOfAProductIsSplit) {
+  std::vector<ProductShape> asked;
+  ScheduleOptions options;
+  i64 parts = 1;
+  options.depth_parts = [&](const ProductShape& product) {
+    asked.push_back(product);
+    return parts;
+  };
+  UOpRef a = buffer({5, 12}), b = buffer({12, 6});
+  expect_matches({matmul(a, b)}, 1, options);
+  parts = 4;
+  expect_matches({matmul(a, b)}, 2, options);
+  expect_matches({unary(Op::Neg, matmul(a, permute(buffer({6, 12}), {1, 0})))}, 2, options);
+  ASSERT_EQ(asked.size(), 3u);
+  for (const ProductShape& p : asked) {
+    EXPECT_EQ(p.batches, 1);
+    EXPECT_EQ(p.rows, 5);
+    EXPECT_EQ(p.columns, 6);
+    EXPECT_EQ(p.depth, 12);
+    EXPECT_EQ(p.operand, dtypes::f32);
+    EXPECT_EQ(p.sum, dtypes::f32);
+    EXPECT_TRUE(p.rows_by_depth);
+  }
+  EXPECT_FALSE(asked[0].columns_by_depth);
+  EXPECT_TRUE(asked[2].columns_by_depth);
+  // Products of the same rows, and sums of several axes, are not asked about.
+  UOpRef x = buffer({4, 8}), y = buffer({4, 8});
+  expect_matches({sum(mul(x, y), 2)}, 1, options);
+  expect_matches({sum(mul(x, buffer({4, 1})), 3)}, 1, options);
+  EXPECT_EQ(asked.size(), 3u);
+}
+
 TEST(Schedule, EmptyValues) {
   UOpRef a = buffer({4, 0}), b = buffer({4, 1});
   expect_matches({add(a, constant(1))}, 0);
