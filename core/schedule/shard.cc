@@ -433,19 +433,18 @@ Parts Sharder::shard_padded(UOp node, const Placement& from, const Placement& to
 }
 
 // A sum over processes of which each wants a part: the whole is nobody's then, unless others use
-// it. The sum may have been given another shape.
+// it. The sum may have been given another shape, or its axes another order.
 Parts Sharder::shard_summed(UOp node) {
   const Placement to = placement_of(node.device());
-  std::vector<UOp> reshapes;
+  std::vector<UOp> moves;
   UOp sum = node.src(0);
-  for (; sum.is(Op::Reshape); sum = sum.src(0)) reshapes.push_back(sum);
+  for (; sum.is(Op::Reshape) || sum.is(Op::Permute); sum = sum.src(0)) moves.push_back(sum);
   const auto found = partial_.find(sum.node());
   if (found == partial_.end() || !to.is_split() || !has_constant_shape(node)) return {};
   const Placement from = placement_of(sum.src(0).device());
   if (!std::ranges::equal(from.devices, to.devices)) return {};
   Parts partial = found->second;
-  for (usize i = reshapes.size(); i-- > 0;)
-    partial = each(reshapes[i], partial, reshapes[i].args());
+  for (usize i = moves.size(); i-- > 0;) partial = each(moves[i], partial, moves[i].args());
   return exchange_sum_parts(builder_, sum.reduce_op(), partial, to, to.axis);
 }
 
