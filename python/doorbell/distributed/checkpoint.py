@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from typing import Any
 
 from doorbell import _doorbell
@@ -34,6 +33,13 @@ def _own_part(tensor: Tensor) -> tuple[Tensor | None, dict[str, Any]]:
     return (tensor if rank == 0 else None), whole
 
 
+def _remove(folder: str) -> None:
+    """The folder and all in it, if it is there."""
+    import shutil  # which opens libraries of compression, that nothing else needs
+
+    shutil.rmtree(folder, ignore_errors=True)
+
+
 def _sync(path: str) -> None:
     """What was written there is on the disk afterwards."""
     handle = os.open(path, os.O_RDONLY)
@@ -46,11 +52,11 @@ def _sync(path: str) -> None:
 def _replace(made: str, path: str) -> None:
     """The folder `made` takes the name `path`; what had it goes."""
     old = f"{path}.old"
-    shutil.rmtree(old, ignore_errors=True)
+    _remove(old)
     if os.path.isdir(path):
         os.rename(path, old)
     os.rename(made, path)
-    shutil.rmtree(old, ignore_errors=True)
+    _remove(old)
     _sync(os.path.dirname(os.path.abspath(path)))
 
 
@@ -61,7 +67,7 @@ def save(tensors: dict[str, Tensor] | Any, path: str | os.PathLike[str]) -> None
     path, rank = os.fspath(path).rstrip("/"), _doorbell._dist_rank()
     made = f"{path}.partial"
     if rank == 0:
-        shutil.rmtree(made, ignore_errors=True)
+        _remove(made)
         os.makedirs(made)
     _doorbell._dist_barrier()
     own, index = {}, {}
