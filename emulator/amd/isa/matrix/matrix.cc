@@ -9,6 +9,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/util/target_clones.h"
 #include "emulator/amd/isa/matrix/matrix_operation.h"
 #include "emulator/amd/isa/number/host_float.h"
 #include "emulator/amd/isa/scalar/scalar_op.h"
@@ -20,9 +21,8 @@ namespace {
 
 constexpr u32 kMaxInputs = 2048, kMaxResults = 2048;
 
-[[gnu::target_clones("arch=x86-64-v4,arch=x86-64-v3,default")]] void multiply(const f32* a,
-                                                                              const f32* b, f32* c,
-                                                                              u32 m, u32 n, u32 k) {
+DOORBELL_CLONES("arch=x86-64-v4", "arch=x86-64-v3", "default")
+void multiply(const f32* a, const f32* b, f32* c, u32 m, u32 n, u32 k) {
   for (u32 p = 0; p < k; ++p) {
     for (u32 i = 0; i < m; ++i) {
       const f32 left = a[p * m + i];
@@ -30,9 +30,8 @@ constexpr u32 kMaxInputs = 2048, kMaxResults = 2048;
     }
   }
 }
-[[gnu::target_clones("arch=x86-64-v4,arch=x86-64-v3,default")]] void multiply(const f64* a,
-                                                                              const f64* b, f64* c,
-                                                                              u32 m, u32 n, u32 k) {
+DOORBELL_CLONES("arch=x86-64-v4", "arch=x86-64-v3", "default")
+void multiply(const f64* a, const f64* b, f64* c, u32 m, u32 n, u32 k) {
   for (u32 p = 0; p < k; ++p) {
     for (u32 i = 0; i < m; ++i) {
       const f64 left = a[p * m + i];
@@ -41,9 +40,8 @@ constexpr u32 kMaxInputs = 2048, kMaxResults = 2048;
   }
 }
 // The sum has 64 bits, for those that clamp it.
-[[gnu::target_clones("arch=x86-64-v4,arch=x86-64-v3,default")]] void multiply(const i32* a,
-                                                                              const i32* b, i64* c,
-                                                                              u32 m, u32 n, u32 k) {
+DOORBELL_CLONES("arch=x86-64-v4", "arch=x86-64-v3", "default")
+void multiply(const i32* a, const i32* b, i64* c, u32 m, u32 n, u32 k) {
   for (u32 p = 0; p < k; ++p) {
     for (u32 i = 0; i < m; ++i) {
       const i64 left = a[p * m + i];

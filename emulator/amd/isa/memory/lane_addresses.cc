@@ -1,12 +1,14 @@
 // The addresses of FLAT, GLOBAL and SCRATCH instructions.
 #include "emulator/amd/isa/memory/lane_addresses.h"
 
+#include "base/util/target_clones.h"
+
 namespace doorbell::emu::amdgpu {
 
 namespace {
 
-[[gnu::target_clones("avx2", "default")]] void add_wide(const Wave& wave, const Operation& op,
-                                                        u64 active, LaneAddresses& out) {
+DOORBELL_CLONES("avx2", "default")
+void add_wide(const Wave& wave, const Operation& op, u64 active, LaneAddresses& out) {
   const u32* low = wave.v + op.src[kAddress].row;
   const u32* high = low + wave.lanes;
   const u64 more = static_cast<u64>(op.immediate);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/util/target_clones.h"
 #include "emulator/amd/isa/number/host_float.h"
 #include "emulator/amd/isa/vector/vector_op.h"
 
@@ -12,23 +13,21 @@ namespace doorbell::emu::amdgpu {
 
 namespace {
 
-#define DOORBELL_CLONES __attribute__((target_clones("avx2", "default")))
-
 bool is_wide(Type type) {
   return type == Type::B64 || type == Type::F64 || type == Type::I64 || type == Type::PackedF32;
 }
 
-DOORBELL_CLONES void fill(u32* row, u32 value) {
+DOORBELL_CLONES("avx2", "default") void fill(u32* row, u32 value) {
   for (u32 i = 0; i < kMaxLanes; ++i) row[i] = value;
 }
-DOORBELL_CLONES void shift_high_down(u32* row) {
+DOORBELL_CLONES("avx2", "default") void shift_high_down(u32* row) {
   for (u32 i = 0; i < kMaxLanes; ++i) row[i] >>= 16;
 }
-DOORBELL_CLONES void change_sign(u32* row, u32 clear, u32 flip) {
+DOORBELL_CLONES("avx2", "default") void change_sign(u32* row, u32 clear, u32 flip) {
   for (u32 i = 0; i < kMaxLanes; ++i) row[i] = (row[i] & ~clear) ^ flip;
 }
 // Where the exponent's bits are all zero, only the sign stays.
-DOORBELL_CLONES void flush_denormals(u32* row, u32 exponent, u32 sign) {
+DOORBELL_CLONES("avx2", "default") void flush_denormals(u32* row, u32 exponent, u32 sign) {
   for (u32 i = 0; i < kMaxLanes; ++i) row[i] &= row[i] & exponent ? ~0u : sign;
 }
 void flush_doubles(u32* low, u32* high) {
@@ -299,10 +298,11 @@ void modify_floats(const Wave& wave, u32 flags, Type type, u32* low, u32* high) 
   }
 }
 
-DOORBELL_CLONES void store_masked(u32* dst, const u32* value, u32 mask) {
+DOORBELL_CLONES("avx2", "default") void store_masked(u32* dst, const u32* value, u32 mask) {
   for (u32 i = 0; i < kStep; ++i) dst[i] = mask >> i & 1 ? value[i] : dst[i];
 }
-DOORBELL_CLONES void store_half(u32* dst, const u32* value, u32 mask, u32 keep, u32 shift) {
+DOORBELL_CLONES("avx2", "default")
+void store_half(u32* dst, const u32* value, u32 mask, u32 keep, u32 shift) {
   for (u32 i = 0; i < kStep; ++i) {
     const u32 merged = (dst[i] & keep) | (value[i] & 0xffff) << shift;
     dst[i] = mask >> i & 1 ? merged : dst[i];
