@@ -28,7 +28,7 @@ Result<emu::amdgpu::MachineOptions> machine_options(const EmulatorSettings& sett
 class Emulated : public EmulatedAmd {
  public:
   std::shared_ptr<amd::Kfd> kfd() override { return kfd_; }
-  const amd::PciKernel* pci() override { return kernel_.get(); }
+  amd::PciKernel* pci() override { return kernel_.get(); }
   std::string last_fault(u32 gpu_id) override {
     for (usize i = 0; i < kfd_->nodes().size(); ++i)
       if (kfd_->nodes()[i].gpu_id == gpu_id) return machine_->last_fault(i);

@@ -20,7 +20,7 @@ class EmulatedAmd {
   virtual ~EmulatedAmd() = default;
   virtual std::shared_ptr<amd::Kfd> kfd() = 0;
   // What stands behind the Kfd where the GPUs have no kernel driver; null: the kernel's.
-  virtual const amd::PciKernel* pci() = 0;
+  virtual amd::PciKernel* pci() = 0;
   // What stopped this GPU last; empty: nothing did.
   virtual std::string last_fault(u32 gpu_id) = 0;
   // Is told what drivers copy by the host; null: nobody asks.

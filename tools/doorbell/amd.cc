@@ -1,6 +1,7 @@
 // `doorbell amd probe`: the first hour on an AMD card in one command. The steps are in
 // tools/amd_probe; this opens the kernel's GPU, or an emulated one, and prints. For `doorbell amd
-// discovery` see amd_discovery.cc.
+// discovery` see amd_discovery.cc, for bring-up
+// without a kernel driver amd_bare.cc.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -122,6 +123,7 @@ void add_amd(CLI::App* app, int* status) {
       ->option_text("FILE");
   command->callback([options, status] { *status = run(*options); });
   add_amd_discovery(amd, status);
+  add_amd_bare(amd, status);
 }
 
 }  // namespace doorbell::tools

@@ -8,6 +8,7 @@ namespace doorbell::tools {
 
 // Each returns the exit status through `status` when its subcommand is run.
 void add_amd(CLI::App* app, int* status);
+void add_amd_bare(CLI::App* amd, int* status);
 void add_amd_discovery(CLI::App* amd, int* status);
 void add_bench(CLI::App* app, int* status);
 void add_completion(CLI::App* app, int* status);

@@ -164,6 +164,7 @@ void BareGpu::invalidate(bool is_graphics, u32 written) {
 
 void BareGpu::judge_interrupt_ring(u32 written) {
   const auto control = amd::hw::fields_of<amd::hw::IhRingControl>(written);
+  if (control.overflow_clear) value(Reg::IhRbWptr) &= ~amd::hw::kIhOverflow;
   if (!control.enable) return;
   const bool was_enabled = amd::hw::fields_of<amd::hw::IhRingControl>(value(Reg::IhRbCntl)).enable;
   constexpr u32 kUnit = 8;
@@ -187,10 +188,9 @@ void BareGpu::raise(const amd::hw::InterruptEntry& entry) {
     return;
   }
   const u32 next = static_cast<u32>((interrupt_wptr_ + amd::hw::kInterruptBytes) % bytes);
-  if (next == (value(Reg::IhRbRptr) & amd::hw::kIhOffsetMask)) {
+  // The ring goes on over what was not taken, and says so.
+  if (next == (value(Reg::IhRbRptr) & amd::hw::kIhOffsetMask) && control.overflow_enable)
     value(Reg::IhRbWptr) |= amd::hw::kIhOverflow;
-    return;
-  }
   const Words<amd::hw::InterruptEntry> words = encode(entry);
   std::memcpy(ring.data() + interrupt_wptr_, words.data(), sizeof words);
   interrupt_wptr_ = next;

@@ -182,7 +182,10 @@ u32 BareGpu::read_word(u64 word) {
     default: break;
   }
   switch (reg) {
-    case Reg::BifBxPf0RsmuData: return read_word(value(Reg::BifBxPf0RsmuIndex) / 4);
+    case Reg::BifBxPf0RsmuData: {
+      const u64 target = value(Reg::BifBxPf0RsmuIndex) / 4;
+      return target == word ? ~u32{0} : read_word(target);
+    }
     case Reg::RlcRlcsBootloadStatus:
       return psp_.has_started_graphics() ? amd::hw::kBootloadComplete : 0;
     // Reading takes it, where nobody has it.
@@ -227,7 +230,12 @@ void BareGpu::write_known(Reg reg, u32 written) {
   if (reg == Reg::IhRbCntl) judge_interrupt_ring(written);
   value(reg) = written;
   switch (reg) {
-    case Reg::BifBxPf0RsmuData: return write_word(value(Reg::BifBxPf0RsmuIndex) / 4, written);
+    case Reg::BifBxPf0RsmuData:
+      // The window on itself is nothing.
+      if (const u64 target = value(Reg::BifBxPf0RsmuIndex) / 4;
+          !names_.contains(target) || names_.at(target) != reg)
+        write_word(target, written);
+      return;
     case Reg::GcvmInvalidateEng17Req: return invalidate(true, written);
     case Reg::MmvmInvalidateEng17Req: return invalidate(false, written);
     case Reg::MmvmInvalidateEng17Sem: is_held_ = false; return;

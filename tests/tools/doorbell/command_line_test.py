@@ -72,7 +72,8 @@ class Completion(unittest.TestCase):
     def test_bash_completes_commands_options_and_values(self):
         self.assertEqual(self.bash("doorbell", ""), [path[0] for path in commands() if len(path) == 1])
         self.assertEqual(self.bash("doorbell", "de"), ["decode", "demo", "devices"])
-        self.assertEqual(self.bash("doorbell", "amd", ""), ["probe", "discovery"])
+        self.assertEqual(self.bash("doorbell", "amd", ""),
+                         ["probe", "discovery", "registers", "walk", "rings", "interrupts", "firmware", "dump"])
         self.assertEqual(self.bash("doorbell", "bench", ""),
                          ["latency", "gemm", "bandwidth", "attention", "convolution"])
         self.assertIn("--adversarial", self.bash("doorbell", "emu", "--"))

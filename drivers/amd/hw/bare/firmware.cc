@@ -144,6 +144,11 @@ Result<FirmwareFile> read_firmware(FirmwareKind kind, std::span<const u8> bytes)
   return file;
 }
 
+Result<u32> read_firmware_version(std::span<const u8> bytes) {
+  TRY(const Common common, read_common(ByteReader(bytes, "a firmware file"), bytes));
+  return common.version;
+}
+
 Result<std::vector<PspImage>> read_psp_file(std::span<const u8> bytes) {
   constexpr u32 kMaxParts = 32;
   constexpr u64 kFirst = 36, kStride = 16;

@@ -32,5 +32,7 @@ struct PspImage {
   std::span<const u8> bytes;
 };
 Result<std::vector<PspImage>> read_psp_file(std::span<const u8> file);
+// What a file of any kind says of itself.
+Result<u32> read_firmware_version(std::span<const u8> file);
 
 }  // namespace doorbell::amd::hw

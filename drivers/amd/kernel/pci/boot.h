@@ -51,6 +51,8 @@ bool is_psp_alive(const RegisterAccess& registers);
 Result<void> start_psp(const BootTarget& target, const Firmware& firmware);
 
 bool is_smu_alive(const RegisterAccess& registers);
+// Of the power controller's firmware; fails soon where it does not answer.
+Result<u32> read_smu_version(const RegisterAccess& registers);
 Result<void> start_smu(const BootTarget& target);
 // The highest clocks, or what the power controller thinks best.
 Result<void> set_clocks(const RegisterAccess& registers, bool highest);

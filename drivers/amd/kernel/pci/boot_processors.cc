@@ -221,11 +221,14 @@ Result<void> start_psp(const BootTarget& target, const Firmware& firmware) {
   return {};
 }
 
-bool is_smu_alive(const RegisterAccess& registers) {
+Result<u32> read_smu_version(const RegisterAccess& registers) {
   constexpr u64 kPatience_ns = 100 * kMillisecond_ns;
   return send(registers, kDriverMailbox, static_cast<u32>(hw::SmuMessage::GetSmuVersion), 0,
-              kPatience_ns)
-      .has_value();
+              kPatience_ns);
+}
+
+bool is_smu_alive(const RegisterAccess& registers) {
+  return read_smu_version(registers).has_value();
 }
 
 Result<void> start_smu(const BootTarget& target) {

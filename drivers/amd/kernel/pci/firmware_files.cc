@@ -85,6 +85,8 @@ Result<Firmware> read_firmware(os::Files& files, const hw::Discovery& discovery)
   const auto version = [&](Block block) { return discovery.find(block)->version; };
   const auto load = [&](const std::string& name) -> Result<std::span<const u8>> {
     TRY(std::vector<u8> bytes, read_firmware_file(files, name));
+    TRY(const u32 version_of_file, hw::read_firmware_version(bytes));
+    firmware.versions.push_back({name, version_of_file});
     return std::span<const u8>(firmware.files.emplace_back(std::move(bytes)));
   };
   for (const Block block : {Block::Mp0, Block::Mp1, Block::Gc, Block::Sdma0})

@@ -18,6 +18,11 @@ struct Firmware {
   std::vector<std::vector<u8>> files;
   std::vector<hw::PspImage> psp;
   hw::FirmwareFile smu, mec;
+  struct Version {
+    std::string name;
+    u32 version = 0;
+  };
+  std::vector<Version> versions;          // of each file, in the order of loading
   std::vector<hw::FirmwareImage> images;  // without the SMU's, in the order of loading
 };
 Result<Firmware> read_firmware(os::Files& files, const hw::Discovery& discovery);

@@ -54,30 +54,40 @@ Result<PageTables::Table*> PageTables::below(Table& table, u64 index, bool is_lo
 }
 
 Result<void> PageTables::map(u64 va, u64 bytes, const hw::PageEntry& entry) {
-  CHECK((va | entry.address | bytes) % hw::kGpuPage == 0, "{:#x} bytes at {:#x} of {:#x}", bytes,
-        va, entry.address);
   for (u64 done = 0; done < bytes;) {
-    const u64 relative = va + done - first_va_, address = entry.address + done;
-    const u64 block = block_of(relative, address, bytes - done);
-    unsigned level = 1;
-    while (hw::page_span(level) > block) ++level;
-    Table* table = &root_;
-    for (unsigned above = 0; above < level; ++above) {
-      TRY(table, below(*table, index_at(relative, above), above + 1 == kLowest));
+    Result<u64> block = map_block(va + done, entry, done, bytes - done);
+    if (!block) {
+      unmap(va, done);
+      return std::move(block).error();
     }
-    hw::PageEntry page = entry;
-    page.valid = true;
-    page.is_pte = level != kLowest;
-    page.fragment = static_cast<u8>(std::countr_zero(block / hw::kGpuPage));
-    // A block that no larger table holds ends with this one.
-    for (u64 at = 0; at < block; at += hw::page_span(level)) {
-      page.address = address + at;
-      write(*table, index_at(relative + at, level), hw::bits_of(page));
-      ++table->used;
-    }
-    done += block;
+    done += *block;
   }
   return {};
+}
+
+// The next pages that lie alike; how many bytes they are.
+Result<u64> PageTables::map_block(u64 va, const hw::PageEntry& entry, u64 done, u64 bytes) {
+  CHECK((va | entry.address | bytes) % hw::kGpuPage == 0, "{:#x} bytes at {:#x} of {:#x}", bytes,
+        va, entry.address);
+  const u64 relative = va - first_va_, address = entry.address + done;
+  const u64 block = block_of(relative, address, bytes);
+  unsigned level = 1;
+  while (hw::page_span(level) > block) ++level;
+  Table* table = &root_;
+  for (unsigned above = 0; above < level; ++above) {
+    TRY(table, below(*table, index_at(relative, above), above + 1 == kLowest));
+  }
+  hw::PageEntry page = entry;
+  page.valid = true;
+  page.is_pte = level != kLowest;
+  page.fragment = static_cast<u8>(std::countr_zero(block / hw::kGpuPage));
+  // A block that no larger table holds ends with this one.
+  for (u64 at = 0; at < block; at += hw::page_span(level)) {
+    page.address = address + at;
+    write(*table, index_at(relative + at, level), hw::bits_of(page));
+    ++table->used;
+  }
+  return block;
 }
 
 void PageTables::unmap(u64 va, u64 bytes) {

@@ -24,7 +24,8 @@ class PageTables {
   PageTables& operator=(const PageTables&) = delete;
 
   // Maps bytes that follow each other at entry.address, as the entry says, with the largest pages
-  // that fit. `va`, the address and `bytes` are multiples of a page.
+  // that fit. `va`, the address and `bytes` are multiples of a page. Fails where there is no memory
+  // for tables; then nothing is mapped, but a TLB may have seen some of it.
   Result<void> map(u64 va, u64 bytes, const hw::PageEntry& entry);
   // Of what map() mapped, whole.
   void unmap(u64 va, u64 bytes);
@@ -38,6 +39,7 @@ class PageTables {
     std::vector<std::unique_ptr<Table>> below;  // by index; empty at the lowest level
   };
   void write(const Table& table, u64 index, u64 entry);
+  Result<u64> map_block(u64 va, const hw::PageEntry& entry, u64 done, u64 bytes);
   Result<Table*> below(Table& table, u64 index, bool is_lowest);
   static u64 index_at(u64 relative, unsigned level);
 

@@ -172,11 +172,18 @@ Result<void> PciGpu::invalidate() {
 
 Result<void> PciGpu::map(u64 va, std::span<const Part> parts, const hw::PageEntry& entry) {
   std::lock_guard lock(mutex_);
+  u64 done = 0;
   for (const Part& part : parts) {
     hw::PageEntry one = entry;
     one.address = part.address;
-    TRY(tables_->map(va, part.bytes, one));
-    va += part.bytes;
+    if (Result<void> mapped = tables_->map(va + done, part.bytes, one); !mapped) {
+      // Whatever came before it leads to memory that is about to be given back.
+      tables_->unmap(va, done);
+      TRY(invalidate());
+      tables_->release_empty();
+      return mapped;
+    }
+    done += part.bytes;
   }
   return invalidate();
 }
@@ -256,6 +263,11 @@ std::vector<hw::InterruptEntry> PciGpu::take_interrupts() {
   const u32 word = registers_->read(Reg::IhRbWptr);
   const u32 end = word & hw::kIhOffsetMask;
   if (end == interrupt_rptr_ && (word & hw::kIhOverflow) == 0) return entries;
+  // The ring went on over entries that were not taken: the oldest that is left lies behind the
+  // newest. [ih_v6_0.c ih_v6_0_get_wptr()]
+  if ((word & hw::kIhOverflow) != 0)
+    interrupt_rptr_ =
+        static_cast<u32>((end + hw::kInterruptBytes) % boot_memory::kInterruptRingBytes);
   while (interrupt_rptr_ != end) {
     const u8* const at = vram_.data() + boot_memory::kInterruptRing + interrupt_rptr_;
     const volatile u32* const from = reinterpret_cast<const volatile u32*>(at);
@@ -268,7 +280,6 @@ std::vector<hw::InterruptEntry> PciGpu::take_interrupts() {
   registers_->write(Reg::IhRbRptr, interrupt_rptr_);
   if ((word & hw::kIhOverflow) != 0) {
     log().warn("PCI device {} lost interrupts", device_->id().address);
-    registers_->change(Reg::IhRbWptr, hw::kIhOverflow, 0);
     const u32 control = registers_->read(Reg::IhRbCntl);
     hw::IhRingControl clear = hw::fields_of<hw::IhRingControl>(control);
     clear.overflow_clear = true;

@@ -20,6 +20,7 @@
 #include "base/os/pinned_memory.h"
 #include "drivers/amd/hw/bare/interrupts.h"
 #include "drivers/amd/hw/topology.h"
+#include "drivers/amd/kernel/pci/inspect.h"
 #include "drivers/amd/kernel/pci/page_tables.h"
 #include "drivers/amd/kernel/pci/register_access.h"
 
@@ -84,6 +85,16 @@ class PciGpu {
   hw::FaultStatus take_fault();
   // The GPU did something that leaves its state unknown: the next process resets it.
   void mark_dirty();
+
+  // ---- as it is, for tools: inspect.h -----------------------------------------------------------
+  struct Look {
+    std::unique_lock<std::mutex> lock;
+    const RegisterAccess& registers;
+    BareView view() const { return {registers, vram}; }
+    std::span<const u8> vram;
+  };
+  Look look() { return {std::unique_lock(mutex_), *registers_, vram()}; }
+  Result<u16> command_word() { return device_->read_config(os::kPciCommand); }
 
  private:
   static constexpr usize kMemoryRegion = 0, kDoorbellRegion = 2, kRegisterRegion = 5;

@@ -144,6 +144,35 @@ std::vector<PciKernel::Description> PciKernel::descriptions() const {
   return all;
 }
 
+Result<PciKernel::Viewed> PciKernel::view(usize index) {
+  std::lock_guard lock(mutex_);
+  if (index >= gpus_.size())
+    return fail(ErrorKind::NotFound, "GPU {}, there are {}", index, gpus_.size());
+  Gpu& gpu = *gpus_[index];
+  Viewed viewed{.gpu = gpu.gpu.get(), .opened = nullptr};
+  if (viewed.gpu != nullptr) return viewed;
+  TRY(viewed.opened, PciGpu::open(files_, clock_, gpu.description.id));
+  viewed.gpu = viewed.opened.get();
+  return viewed;
+}
+
+Result<Firmware> PciKernel::firmware_of(const hw::Discovery& discovery) {
+  return read_firmware(files_, discovery);
+}
+
+const u8* PciKernel::host_byte(u64 bus_address) {
+  std::lock_guard lock(mutex_);
+  for (const auto& [handle, memory] : memories_) {
+    u64 behind = 0;
+    for (const os::BusRange& range : memory->host.ranges()) {
+      if (bus_address >= range.address && bus_address - range.address < range.bytes)
+        return memory->host.bytes().data() + behind + (bus_address - range.address);
+      behind += range.bytes;
+    }
+  }
+  return nullptr;
+}
+
 PciKernel::Gpu* PciKernel::find(u32 number) {
   for (const auto& gpu : gpus_)
     if (gpu->number == number) return gpu.get();

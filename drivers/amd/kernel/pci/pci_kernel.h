@@ -17,6 +17,7 @@
 
 #include "base/os/forwarded_files.h"
 #include "drivers/amd/hw/kfd.h"
+#include "drivers/amd/kernel/pci/firmware_files.h"
 #include "drivers/amd/kernel/pci/pci_gpu.h"
 
 namespace doorbell::amd {
@@ -38,6 +39,18 @@ class PciKernel final : public os::ForwardedFiles {
     hw::Discovery discovery;
   };
   std::vector<Description> descriptions() const;
+
+  // For tools: the GPU of this index as it is, the one that this process drives, or else one that
+  // is opened and not started; and bytes of the process's memory by their address on the bus, null
+  // where they are not of this kernel.
+  struct Viewed {
+    PciGpu* gpu = nullptr;
+    std::unique_ptr<PciGpu> opened;
+  };
+  Result<Viewed> view(usize index);
+  const u8* host_byte(u64 bus_address);
+  // The files that such a GPU is started with, as they are installed.
+  Result<Firmware> firmware_of(const hw::Discovery& discovery);
 
  private:
   class Node;

@@ -36,6 +36,8 @@ class RegisterAccess {
     write_word(address(reg) + behind, value);
   }
 
+  u32 read_behind(hw::Reg reg, u32 behind) const { return read_word(address(reg) + behind); }
+
   // By its absolute address in words; those beyond the mapped region through a window.
   u32 read_word(u64 address) const;
   void write_word(u64 address, u32 value) const;
