@@ -191,9 +191,13 @@ UOp OpBuilder::float_abs(UOp x) {
   return bitcast(bit_and(bitcast(x, bits), mask), x.dtype());
 }
 
-// NaN if either is. Which of two zeros is the larger is unspecified.
+// NaN if either is. Of equal numbers only zeros differ in their bits, and 0 has fewer than -0.
 UOp OpBuilder::float_max(UOp x, UOp y) {
+  const DType bits = unsigned_like(x.dtype());
+  UOp x_bits = bitcast(x, bits), y_bits = bitcast(y, bits);
+  UOp of_equal = bitcast(bit_and(x_bits, y_bits), x.dtype());
   UOp larger = select(less(y, x), x, y);  // y where y is NaN
+  larger = select(equal(x, y), of_equal, larger);
   return select(is_nan(x), x, larger);
 }
 

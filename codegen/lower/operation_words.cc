@@ -96,7 +96,6 @@ class Namer {
         break;
       case Op::Recip: return reciprocal(u);
       case Op::Mul: return product(u);
-      case Op::Add: return sum(u);
       case Op::FDiv: return quotient(u);
       case Op::Sub: return difference(u);
       case Op::Max: return larger(u);
@@ -168,14 +167,8 @@ class Namer {
     return plain_word(u.op());
   }
 
-  // A concatenation is a sum of its parts, each padded with zeros where the others are.
-  OperationWord sum(UOp u) {
-    return is_window(u.src(0)) && is_window(u.src(1)) ? OperationWord{"cat", WordRank::Whole}
-                                                      : plain_word(u.op());
-  }
   bool is_window(UOp u) const {
-    return (u.is(Op::Load) && u.nsrc() > 1) || (u.is(Op::Where) && is_bound_[u.src(0).id()]) ||
-           (u.is(Op::Add) && is_window(u.src(0)) && is_window(u.src(1)));
+    return (u.is(Op::Load) && u.nsrc() > 1) || (u.is(Op::Where) && is_bound_[u.src(0).id()]);
   }
 
   // not any(not x)
@@ -250,7 +243,9 @@ class Namer {
       absorb_curve(u);
       return word;
     }
-    if (is_bound_[u.src(0).id()]) return kNoWord;
+    // A concatenation chooses by position between a part and those before it; padding, 0.
+    if (is_bound_[u.src(0).id()])
+      return is_window(u.src(2)) ? OperationWord{"cat", WordRank::Whole} : kNoWord;
     if (core::is_comparison(u.src(0).op())) absorb({u.src(0)});
     return plain_word(u.op());
   }

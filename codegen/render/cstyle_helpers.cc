@@ -86,7 +86,8 @@ std::string CStyleHelpers::saturating(DType to, DType from) {
 }
 
 // The machine's max gives its second operand where either is NaN. Taken both ways round, the
-// results are the same number, or one of them is the NaN; its bits survive an "or" with any others.
+// results are the same number, or one of them is the NaN, whose bits survive an "or" with any
+// others, or they are the two zeros, of which an "and" is the larger.
 std::string CStyleHelpers::max(DType t) {
   std::string value = type(t), name = "max_" + value;
   if (defined(name)) return name;
@@ -94,13 +95,16 @@ std::string CStyleHelpers::max(DType t) {
   if (t.is_float()) {
     DType word = int_of(t, false);
     std::string to_bits = bits(word, t), from_bits = bits(t, word);
-    std::string both = fmt::format("{0}(keeps_a) | {0}(keeps_b)", to_bits);
-    // C computes narrow scalars in int.
-    if (t.lanes == 1 && t.bits() < 32) both = fmt::format("({})({})", type(word), both);
+    const auto combined = [&](char how) {
+      std::string both = fmt::format("{0}(keeps_a) {1} {0}(keeps_b)", to_bits, how);
+      // C computes narrow scalars in int.
+      if (t.lanes == 1 && t.bits() < 32) both = fmt::format("({})({})", type(word), both);
+      return fmt::format("{}({})", from_bits, both);
+    };
     text = fmt::format(
         "  {0} keeps_a = b > a ? b : a, keeps_b = a > b ? a : b;\n"
-        "  return {1}({2});\n",
-        value, from_bits, both);
+        "  return a == b ? {1} : {2};\n",
+        value, combined('&'), combined('|'));
   }
   begin(name);
   define(fmt::format("FN {0} {1}({0} a, {0} b) {{\n{2}}}\n", value, name, text));

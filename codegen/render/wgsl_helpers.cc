@@ -180,9 +180,11 @@ constexpr Function kFunctions[] = {
 )"},
 {"word_u64", {}, "fn word_u64(a: vec2u) -> u32 { return select(0x40000000u, a.x, a.y == 0u); }\n"},
 // NaN if either is one, by its bits: a comparison may be compiled as if there were none.
+// Of equal numbers only the zeros differ in their bits, and 0 has fewer than -0.
 {"max_f32", {"nan_f32"}, R"(fn max_f32(a: f32, b: f32) -> f32 {
   if (nan_f32(a)) { return a; }
   if (nan_f32(b)) { return b; }
+  if (a == b) { return bitcast<f32>(bitcast<u32>(a) & bitcast<u32>(b)); }
   return select(a, b, a < b);
 }
 )"},
@@ -209,9 +211,10 @@ constexpr Function kFunctions[] = {
   return (bits_f16(a) & 0x7fffu) > 0x7c00u;
 }
 )"},
-{"max_f16", {"nan_f16"}, R"(fn max_f16(a: f16, b: f16) -> f16 {
+{"max_f16", {"nan_f16", "half_of", "bits_f16"}, R"(fn max_f16(a: f16, b: f16) -> f16 {
   if (nan_f16(a)) { return a; }
   if (nan_f16(b)) { return b; }
+  if (a == b) { return half_of(bits_f16(a) & bits_f16(b)); }
   return select(a, b, a < b);
 }
 )"},

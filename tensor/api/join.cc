@@ -5,6 +5,7 @@
 #include "base/util/check.h"
 #include "tensor/api/axes.h"
 #include "tensor/api/cell.h"
+#include "tensor/api/gradient.h"
 #include "tensor/api/node.h"
 #include "tensor/api/promotion.h"
 #include "tensor/api/view.h"
@@ -20,6 +21,24 @@ std::vector<std::pair<Size, Size>> whole_windows(const Shape& shape) {
   std::vector<std::pair<Size, Size>> windows;
   for (const Size& size : shape) windows.emplace_back(0, size);
   return windows;
+}
+
+// Each element is chosen by its place along the axis; a sum of the parts in zeros would lose -0.
+Tensor placed_after_another(std::span<const Tensor> parts, i64 axis, const Shape& whole) {
+  const usize at = static_cast<usize>(axis);
+  Shape before(whole.size(), 0), along(whole.size(), 1), whole_along = along;
+  whole_along[at] = whole[at];
+  Tensor joined;
+  for (const Tensor& part : parts) {
+    const Tensor padded = detail::pad_into(part, before, whole);
+    along[at] = part.shape()[at];
+    const Tensor here = detail::constant(true, core::dtypes::bool_).expand(along);
+    joined = joined.defined()
+                 ? detail::select(detail::pad_into(here, before, whole_along), padded, joined)
+                 : padded;
+    before[at] = before[at] + along[at];
+  }
+  return joined;
 }
 
 std::vector<i64> iota(i64 count) {
@@ -121,19 +140,19 @@ Tensor Tensor::cat(std::span<const Tensor> tensors, i64 axis) {
     total = total + shape[static_cast<usize>(at)];
     common = core::promote(common, tensor.dtype());
   }
-  // Each part in zeros of the whole; the sum is the join, as no two parts overlap.
   to[static_cast<usize>(at)] = total;
-  Tensor joined;
-  Shape before(to.size(), 0);
-  for (const Tensor& tensor : tensors) {
-    const Tensor part = detail::pad_into(tensor.cast(common), before, to);
-    before[static_cast<usize>(at)] = before[static_cast<usize>(at)] + tensor.size(at);
-    if (!joined.defined())
-      joined = detail::unshared(part);
-    else
-      joined = detail::binary(common.is_bool() ? Op::Or : Op::Add, joined, part);
-  }
-  return joined;
+  std::vector<Tensor> parts;
+  for (const Tensor& tensor : tensors) parts.push_back(tensor.cast(common));
+  if (parts.size() == 1) return detail::unshared(parts[0]);
+  const Tensor joined = placed_after_another(parts, at, to);
+  return detail::with_derivative(
+      joined, parts, [at](const Tensor& gradient, const auto& inputs, usize input) {
+        Size start = 0;
+        for (usize i = 0; i < input; ++i) start = start + inputs[i].size(at);
+        auto windows = whole_windows(inputs[input].shape());
+        windows[static_cast<usize>(at)] = {start, start + inputs[input].size(at)};
+        return gradient.shrink(windows);
+      });
 }
 
 Tensor Tensor::stack(std::span<const Tensor> tensors, i64 axis) {

@@ -160,19 +160,26 @@ llvm::Value* FunctionBuilder::divide(UOp u, llvm::Value* x, llvm::Value* y) {
 }
 
 // A CPU's max gives its second operand where either is NaN. Taken both ways round, the
-// results are the same number, or one of them is the NaN; its bits survive an "or" with any others.
-// That is quicker than a comparison and a masked move, and shorter in a reduction's chain.
+// results are the same number, or one of them is the NaN, whose bits survive an "or" with any
+// others, or they are the two zeros, of which an "and" is the larger. That is shorter in a
+// reduction's chain than to look for NaN and zeros first.
 llvm::Value* FunctionBuilder::float_max(llvm::Value* x, llvm::Value* y) {
   if (llvm::isa<llvm::Constant>(x)) std::swap(x, y);
   if (frame_.traits().native_maximum)
     return b_.CreateBinaryIntrinsic(llvm::Intrinsic::maximum, x, y);
-  llvm::Value* keeps_x = b_.CreateSelect(b_.CreateFCmpOGT(y, x), y, x);
   auto* constant = llvm::dyn_cast<llvm::Constant>(y);
+  if (constant != nullptr && constant->isNullValue())
+    return b_.CreateSelect(b_.CreateFCmpOLE(x, y), y, x);
+  llvm::Value* keeps_x = b_.CreateSelect(b_.CreateFCmpOGT(y, x), y, x);
   if (constant != nullptr && !constant->isNaN()) return keeps_x;
   llvm::Value* keeps_y = b_.CreateSelect(b_.CreateFCmpOGT(x, y), x, y);
   unsigned width = x->getType()->getScalarSizeInBits();
   llvm::Type* bits = x->getType()->getWithNewType(b_.getIntNTy(width));
-  llvm::Value* both = b_.CreateOr(b_.CreateBitCast(keeps_x, bits), b_.CreateBitCast(keeps_y, bits));
+  keeps_x = b_.CreateBitCast(keeps_x, bits);
+  keeps_y = b_.CreateBitCast(keeps_y, bits);
+  llvm::Value* of_equal = b_.CreateAnd(keeps_x, keeps_y);
+  llvm::Value* both =
+      b_.CreateSelect(b_.CreateFCmpOEQ(x, y), of_equal, b_.CreateOr(keeps_x, keeps_y));
   return b_.CreateBitCast(both, x->getType());
 }
 

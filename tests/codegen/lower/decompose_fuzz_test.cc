@@ -25,8 +25,8 @@ constexpr DType kTypes[] = {dtypes::bool_, dtypes::i8,     dtypes::u8,     dtype
                             dtypes::u16,   dtypes::i32,    dtypes::u32,    dtypes::i64,
                             dtypes::u64,   dtypes::f16,    dtypes::bf16,   dtypes::f32,
                             dtypes::f64,   dtypes::f8e4m3, dtypes::f8e5m2, dtypes::f8e4m3fnuz};
-// The transcendental ones are not exact; MulAcc may round once or twice; Max of two zeros is open.
-constexpr Op kFloatOps[] = {Op::Add, Op::Sub,  Op::Mul,   Op::FDiv,
+// The transcendental ones are not exact; MulAcc may round once or twice.
+constexpr Op kFloatOps[] = {Op::Add, Op::Sub,  Op::Mul,   Op::FDiv, Op::Max,
                             Op::Neg, Op::Sqrt, Op::Recip, Op::Trunc};
 constexpr Op kIntOps[] = {Op::Add,  Op::Sub, Op::Mul,    Op::FloorDiv, Op::FloorMod, Op::CDiv,
                           Op::CMod, Op::Max, Op::And,    Op::Or,       Op::Xor,      Op::Shl,

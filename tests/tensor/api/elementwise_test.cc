@@ -249,6 +249,18 @@ TEST(Elementwise, IntegersWrapAndShift) {
   expect_values(Tensor::of({-2147483647 - 1, 5}).minimum(Tensor::of({3, 7})), {-2147483648.0, 5});
 }
 
+// The largest of x and -x, where -x is a result too and may be loaded.
+TEST(Elementwise, ZerosHaveNoSignOnceItWasTaken) {
+  for (DType t : {dtypes::f32, dtypes::f16, dtypes::f8e4m3}) {
+    const Tensor x = Tensor::of({0.0, -0.0, 2.0, -2.0}).cast(t).realize();
+    const Tensor negated = x.neg(), absolute = x.abs(), positive = x.relu();
+    Tensor::realize({negated, absolute, positive});
+    expect_values(1 / absolute.cast(dtypes::f32), {INFINITY, INFINITY, 0.5, 0.5});
+    expect_values(1 / positive.cast(dtypes::f32), {INFINITY, INFINITY, 0.5, INFINITY});
+    expect_values(1 / negated.cast(dtypes::f32), {-INFINITY, INFINITY, -0.5, 0.5});
+  }
+}
+
 TEST(Elementwise, BoolsAreLogic) {
   const Tensor x = Tensor::of({true, true, false}), y = Tensor::of({true, false, false});
   expect_values(x + y, {1, 1, 0});

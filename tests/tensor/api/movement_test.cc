@@ -93,6 +93,8 @@ TEST(Movement, CatAndStackJoin) {
                Array::make({2, 2, 3}, [&](auto& at) { return a.at({at[0], at[2]}); }));
   EXPECT_EQ(Tensor::cat({Tensor::of({1}), Tensor::of({0.5})}).dtype(), dtypes::f32);
   expect_exact(Tensor::cat({Tensor::of({true}), Tensor::of({false})}), {{2}, {1, 0}});
+  const Tensor zeros = Tensor::of({-0.0, 0.0}), signs = 1 / Tensor::cat({zeros, zeros, zeros});
+  expect_exact(signs, {{6}, {-INFINITY, INFINITY, -INFINITY, INFINITY, -INFINITY, INFINITY}});
   EXPECT_EQ(message_of([&] { Tensor::cat({a.tensor(), b.tensor()}); }),
             "cannot join shapes (2, 3) and (2, 1) along axis 0");
 }
