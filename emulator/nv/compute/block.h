@@ -82,8 +82,11 @@ class Block {
   // Where an access of `lane` is; null after stop(): the rule was broken.
   u8* global(Warp& warp, u32 lane, u64 address, u32 bytes, bool write, bool atomic = false);
   u8* shared(Warp& warp, u32 lane, u64 address, u32 bytes, bool write, bool atomic = false) {
-    const bool is_plain = !judges_shared_ && counter_ == nullptr && address % bytes == 0;
-    if (is_plain && address + bytes <= shared_.size()) [[likely]]
+    const bool inside = address % bytes == 0 && address + bytes <= shared_.size();
+    if (inside && counter_ == nullptr &&
+        (!judges_shared_ || (!write && !atomic && is_copied(address, bytes) &&
+                             notes_.note_read(address, bytes, static_cast<u16>(warp.index)))))
+        [[likely]]
       return shared_.data() + address;
     return judged_shared(warp, lane, address, bytes, write, atomic);
   }
@@ -149,6 +152,13 @@ class Block {
   u8* judged_shared(Warp& warp, u32 lane, u64 address, u32 bytes, bool write, bool atomic);
   void note_shared(Warp& warp, u32 lane, u64 address, u32 bytes, bool write, bool atomic);
   bool check_copies(Warp& warp, u32 lane, u64 address, u32 bytes);
+  // Whether no copy to these bytes is pending.
+  bool is_copied(u64 address, u32 bytes) const {
+    if (copies_.empty()) return true;
+    u32 copiers = 0;
+    for (u32 i = 0; i < bytes; ++i) copiers |= copiers_[address + i];
+    return copiers == 0;
+  }
   void set_fault(const Warp& warp);
   void set_deadlock(const Warp& warp, const Check& rule, std::string message);
 

@@ -1,7 +1,7 @@
 // The memory of a block: global by the address space, shared and local by offset.
 #include <fmt/format.h>
 
-#include <bit>
+#include <algorithm>
 #include <vector>
 
 #include "emulator/nv/compute/block.h"
@@ -80,7 +80,7 @@ void Block::note_shared(Warp& warp, u32 lane, u64 address, u32 bytes, bool write
 
 // False: the rule was broken, and the warp is stopped.
 bool Block::check_copies(Warp& warp, u32 lane, u64 address, u32 bytes) {
-  if (copies_.empty()) return true;
+  if (is_copied(address, bytes)) return true;
   for (u64 at = address; at < address + bytes; ++at) {
     const u16 copier = copiers_[at];
     if (copier == 0) continue;
@@ -99,8 +99,8 @@ u8* Block::copy_target(Warp& warp, u32 lane, u64 address, u32 bytes) {
   u8* to = shared(warp, lane, address, bytes, true);
   if (to == nullptr || !judges_shared_) return to;
   copies_.push_back({warp.index, warp.copies_committed, address, bytes});
-  for (u64 at = address; at < address + bytes; ++at)
-    copiers_[at] = static_cast<u16>(warp.index + 1);
+  std::fill_n(copiers_.begin() + static_cast<std::ptrdiff_t>(address), bytes,
+              static_cast<u16>(warp.index + 1));
   return to;
 }
 
@@ -108,7 +108,7 @@ u8* Block::copy_target(Warp& warp, u32 lane, u64 address, u32 bytes) {
 void Block::finish_copies(Warp& warp, u32 groups) {
   std::erase_if(copies_, [&](const Copy& copy) {
     if (copy.warp != warp.index || copy.group >= groups) return false;
-    for (u64 at = copy.address; at < copy.address + copy.bytes; ++at) copiers_[at] = 0;
+    std::fill_n(copiers_.begin() + static_cast<std::ptrdiff_t>(copy.address), copy.bytes, u16{0});
     notes_.note_copy(copy.address, copy.bytes, static_cast<u16>(warp.index));
     return true;
   });

@@ -173,31 +173,37 @@ void store_sums(Warp& warp, const Operation& op, const MatrixForm& form, const M
     store_row(warp, op.dst == kZero ? kZero : op.dst + r, out[r], kAllLanes);
 }
 
-// 8 times 8 floats, rows for columns.
-[[gnu::target("avx2")]] inline void transpose(const f32 (&from)[8][8], f32 (*to)[kColumns]) {
-  __m256 low[8], row[8];
-  for (u32 i = 0; i < 8; i += 2) {
-    const __m256 even = _mm256_load_ps(from[i]), odd = _mm256_load_ps(from[i + 1]);
-    low[i] = _mm256_unpacklo_ps(even, odd), low[i + 1] = _mm256_unpackhi_ps(even, odd);
-  }
-  for (u32 i = 0; i < 8; i += 4)
-    for (u32 j = 0; j < 2; ++j) {
-      row[i + 2 * j] = _mm256_shuffle_ps(low[i + j], low[i + 2 + j], 0x44);
-      row[i + 2 * j + 1] = _mm256_shuffle_ps(low[i + j], low[i + 2 + j], 0xee);
-    }
-  for (u32 i = 0; i < 4; ++i) {
-    _mm256_store_ps(to[i], _mm256_permute2f128_ps(row[i], row[i + 4], 0x20));
-    _mm256_store_ps(to[i + 4], _mm256_permute2f128_ps(row[i], row[i + 4], 0x31));
-  }
-}
-
 // The halves of a register: 8 rows of 8.
-[[gnu::target("avx2,f16c")]] inline void unpack_halves(const Row& row, bool bfloat,
-                                                       f32 (&out)[8][8]) {
+using Tile = __m256[8];
+[[gnu::target("avx2,f16c"), gnu::always_inline]] inline void unpack_halves(const Row& row,
+                                                                           bool bfloat, Tile& out) {
+  DOORBELL_NV_UNROLL
   for (u32 i = 0; i < 8; ++i) {
     const __m128i halves = _mm_loadu_si128(reinterpret_cast<const __m128i*>(&row[4 * i]));
     const __m256i wide = _mm256_slli_epi32(_mm256_cvtepu16_epi32(halves), 16);
-    _mm256_store_ps(out[i], bfloat ? _mm256_castsi256_ps(wide) : _mm256_cvtph_ps(halves));
+    out[i] = bfloat ? _mm256_castsi256_ps(wide) : _mm256_cvtph_ps(halves);
+  }
+}
+
+// 8 times 8 floats, rows for columns.
+[[gnu::target("avx2"), gnu::always_inline]] inline void transpose(Tile& tile) {
+  Tile low, row;
+  DOORBELL_NV_UNROLL
+  for (u32 i = 0; i < 8; i += 2) {
+    low[i] = _mm256_unpacklo_ps(tile[i], tile[i + 1]);
+    low[i + 1] = _mm256_unpackhi_ps(tile[i], tile[i + 1]);
+  }
+  DOORBELL_NV_UNROLL
+  for (u32 i = 0; i < 8; i += 4) {
+    row[i] = _mm256_shuffle_ps(low[i], low[i + 2], 0x44);
+    row[i + 1] = _mm256_shuffle_ps(low[i], low[i + 2], 0xee);
+    row[i + 2] = _mm256_shuffle_ps(low[i + 1], low[i + 3], 0x44);
+    row[i + 3] = _mm256_shuffle_ps(low[i + 1], low[i + 3], 0xee);
+  }
+  DOORBELL_NV_UNROLL
+  for (u32 i = 0; i < 4; ++i) {
+    tile[i] = _mm256_permute2f128_ps(row[i], row[i + 4], 0x20);
+    tile[i + 4] = _mm256_permute2f128_ps(row[i], row[i + 4], 0x31);
   }
 }
 
@@ -206,15 +212,18 @@ void store_sums(Warp& warp, const Operation& op, const MatrixForm& form, const M
 DOORBELL_NV_FAST_CPU void load_fast(const Warp& warp, const Operation& op, const MatrixForm& form,
                                     Matrices<f32>& m) {
   const bool bfloat = form.left == Element::Bfloat;
-  alignas(32) f32 tile[8][8];
   for (u32 r = 0; r < form.left_registers(); ++r) {
+    Tile tile;
     unpack_halves(register_of(warp, op.a, r), bfloat, tile);
-    for (u32 i = 0; i < 8; ++i)
-      _mm256_store_ps(&m.left[8 * (r & 1) + i][8 * (r >> 1)], _mm256_load_ps(tile[i]));
+    DOORBELL_NV_UNROLL
+    for (u32 i = 0; i < 8; ++i) _mm256_store_ps(&m.left[8 * (r & 1) + i][8 * (r >> 1)], tile[i]);
   }
   for (u32 r = 0; r < form.right_registers(); ++r) {
+    Tile tile;
     unpack_halves(register_of(warp, op.x, r), bfloat, tile);
-    transpose(tile, &m.right[8 * r]);
+    transpose(tile);
+    DOORBELL_NV_UNROLL
+    for (u32 i = 0; i < 8; ++i) _mm256_store_ps(m.right[8 * r + i], tile[i]);
   }
   for (u32 upper = 0; upper < 2; ++upper) {
     const u32* even = register_of(warp, op.e, 2 * upper).data();

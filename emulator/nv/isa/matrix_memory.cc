@@ -47,9 +47,7 @@ Tile transposed(const Tile& tile) {
 }
 
 void store_tile(Warp& warp, u32 row, const Tile& tile) {
-  alignas(64) u32 words[kLanes];
-  std::memcpy(words, &tile, sizeof(Tile));
-  store_row(warp, row, words, kAllLanes);
+  if (row != kZero) std::memcpy(warp.rows[row].data(), &tile, sizeof(Tile));
 }
 
 // LDSM and STSM: bits 72 and 73: how many matrices; 78 and 79: transposed. Lane 8 m + r has the

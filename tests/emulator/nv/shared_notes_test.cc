@@ -79,6 +79,7 @@ TEST(SharedNotes, AgreeWithNotesOfEachByte) {
   SharedNotes notes;
   notes.resize(kBytes);
   std::array<Byte, kBytes> bytes;
+  int noted_at_once = 0;
   for (int i = 0; i < 20'000; ++i) {
     if (random() % 16 == 0) {
       notes.order();
@@ -99,9 +100,14 @@ TEST(SharedNotes, AgreeWithNotesOfEachByte) {
       (access.write ? byte.writers : byte.readers).insert(access.warp);
       byte.written |= access.write;
     }
-    for (const auto& [kind, at] : findings(notes, access)) found.insert({kind, at / 4});
+    const bool reads = !access.write && !access.atomic;
+    if (reads && random() % 2 == 0 && notes.note_read(access.address, size, access.warp))
+      ++noted_at_once;
+    else
+      for (const auto& [kind, at] : findings(notes, access)) found.insert({kind, at / 4});
     ASSERT_EQ(found, wanted) << "access " << i;
   }
+  EXPECT_GT(noted_at_once, 500);
 }
 
 }  // namespace
