@@ -108,25 +108,12 @@ std::string ClangWriter::frame(const std::string& body) {
       kPrelude, helpers_.source(), program_.name, parameters, body, arguments);
 }
 
-namespace {
-
-class ClangRenderer final : public Renderer {
- public:
-  explicit ClangRenderer(Caps caps) : caps_(caps) {}
-  std::string_view name() const override { return "CLANG"; }
-  const Caps& caps() const override { return caps_; }
-  std::string render(const LinearProgram& program) const override {
-    return ClangWriter(program).write();
-  }
-
- private:
-  const Caps caps_;
-};
-
-}  // namespace
+namespace {}  // namespace
 
 std::unique_ptr<Renderer> make_clang_renderer(Caps caps) {
-  return std::make_unique<ClangRenderer>(caps);
+  return make_source_renderer("CLANG", caps, [](const LinearProgram& program, const Caps&) {
+    return ClangWriter(program).write();
+  });
 }
 
 }  // namespace doorbell::codegen

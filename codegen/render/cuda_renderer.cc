@@ -261,19 +261,6 @@ std::string CudaWriter::frame(const std::string& body) {
       body);
 }
 
-class CudaRenderer final : public Renderer {
- public:
-  explicit CudaRenderer(Caps caps) : caps_(caps) {}
-  std::string_view name() const override { return "CUDA"; }
-  const Caps& caps() const override { return caps_; }
-  std::string render(const LinearProgram& program) const override {
-    return CudaWriter(program).write();
-  }
-
- private:
-  const Caps caps_;
-};
-
 }  // namespace
 
 Caps cuda_caps(const nv::hw::Chip& chip, NvTarget target) {
@@ -284,7 +271,9 @@ Caps cuda_caps(const nv::hw::Chip& chip, NvTarget target) {
 }
 
 std::unique_ptr<Renderer> make_cuda_renderer(Caps caps) {
-  return std::make_unique<CudaRenderer>(caps);
+  return make_source_renderer("CUDA", caps, [](const LinearProgram& program, const Caps&) {
+    return CudaWriter(program).write();
+  });
 }
 
 }  // namespace doorbell::codegen

@@ -107,19 +107,6 @@ std::string HipWriter::frame(const std::string& body) {
       program_.name, signature, body);
 }
 
-class HipRenderer final : public Renderer {
- public:
-  explicit HipRenderer(Caps caps) : caps_(caps) {}
-  std::string_view name() const override { return "HIP"; }
-  const Caps& caps() const override { return caps_; }
-  std::string render(const LinearProgram& program) const override {
-    return HipWriter(program).write();
-  }
-
- private:
-  const Caps caps_;
-};
-
 }  // namespace
 
 Caps hip_caps(const amd::hw::Chip& chip, i64 compute_units) {
@@ -135,7 +122,9 @@ Caps hip_caps(const amd::hw::Chip& chip, i64 compute_units) {
 }
 
 std::unique_ptr<Renderer> make_hip_renderer(Caps caps) {
-  return std::make_unique<HipRenderer>(caps);
+  return make_source_renderer("HIP", caps, [](const LinearProgram& program, const Caps&) {
+    return HipWriter(program).write();
+  });
 }
 
 }  // namespace doorbell::codegen

@@ -136,19 +136,6 @@ std::string MetalWriter::frame(const std::string& body) {
       kPrelude, helpers_.source(), items[0] * items[1] * items[2], program_.name, parameters, body);
 }
 
-class MetalRenderer final : public Renderer {
- public:
-  explicit MetalRenderer(Caps caps) : caps_(caps) {}
-  std::string_view name() const override { return "MSL"; }
-  const Caps& caps() const override { return caps_; }
-  std::string render(const LinearProgram& program) const override {
-    return MetalWriter(program).write();
-  }
-
- private:
-  const Caps caps_;
-};
-
 }  // namespace
 
 // [Apple, "Metal Feature Set Tables": buffers of a function 31, threads of a threadgroup 1024; MSL
@@ -174,7 +161,9 @@ Caps metal_caps(const MetalTraits& traits) {
 }
 
 std::unique_ptr<Renderer> make_metal_renderer(Caps caps) {
-  return std::make_unique<MetalRenderer>(caps);
+  return make_source_renderer("MSL", caps, [](const LinearProgram& program, const Caps&) {
+    return MetalWriter(program).write();
+  });
 }
 
 }  // namespace doorbell::codegen

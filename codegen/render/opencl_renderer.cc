@@ -136,22 +136,13 @@ std::string OpenClWriter::frame(const std::string& body) {
       helpers_.source(), kernel);
 }
 
-class OpenClRenderer final : public Renderer {
- public:
-  explicit OpenClRenderer(Caps caps) : caps_(caps) {}
-  std::string_view name() const override { return "CL"; }
-  const Caps& caps() const override { return caps_; }
-  std::string render(const LinearProgram& program) const override {
-    std::string text = OpenClWriter(program, caps_, false).write();
-    const bool has_images = std::any_of(program.params.begin(), program.params.end(),
-                                        [](const ProgramParam& p) { return p.image; });
-    if (has_images) text += OpenClWriter(program, caps_, true).write();
-    return text;
-  }
-
- private:
-  const Caps caps_;
-};
+std::string render(const LinearProgram& program, const Caps& caps) {
+  std::string text = OpenClWriter(program, caps, false).write();
+  const bool has_images = std::any_of(program.params.begin(), program.params.end(),
+                                      [](const ProgramParam& p) { return p.image; });
+  if (has_images) text += OpenClWriter(program, caps, true).write();
+  return text;
+}
 
 }  // namespace
 
@@ -178,7 +169,7 @@ Caps opencl_caps(const OpenClTraits& traits) {
 }
 
 std::unique_ptr<Renderer> make_opencl_renderer(Caps caps) {
-  return std::make_unique<OpenClRenderer>(caps);
+  return make_source_renderer("CL", caps, render);
 }
 
 }  // namespace doorbell::codegen

@@ -2,6 +2,7 @@
 // compiler; Caps describe the target.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -18,5 +19,10 @@ class Renderer {
   // Renders every program within caps(); one beyond them is a bug (CHECK).
   virtual std::string render(const LinearProgram& program) const = 0;
 };
+
+// A renderer of which nothing but its caps decides what the text is.
+std::unique_ptr<Renderer> make_source_renderer(std::string_view name, Caps caps,
+                                               std::string (*render)(const LinearProgram& program,
+                                                                     const Caps& caps));
 
 }  // namespace doorbell::codegen

@@ -11,22 +11,7 @@ namespace doorbell::codegen {
 using core::Op;
 using core::Scalar;
 
-namespace {
-
-class WgslRenderer final : public Renderer {
- public:
-  explicit WgslRenderer(Caps caps) : caps_(caps) {}
-  std::string_view name() const override { return "WGSL"; }
-  const Caps& caps() const override { return caps_; }
-  std::string render(const LinearProgram& program) const override {
-    return WgslWriter(program, caps_).write();
-  }
-
- private:
-  const Caps caps_;
-};
-
-}  // namespace
+namespace {}  // namespace
 
 // No MulAcc: the language's fma may round twice.
 Caps wgsl_caps(const WgslTraits& traits) {
@@ -47,7 +32,9 @@ Caps wgsl_caps(const WgslTraits& traits) {
 }
 
 std::unique_ptr<Renderer> make_wgsl_renderer(Caps caps) {
-  return std::make_unique<WgslRenderer>(caps);
+  return make_source_renderer("WGSL", caps, [](const LinearProgram& program, const Caps& caps) {
+    return WgslWriter(program, caps).write();
+  });
 }
 
 }  // namespace doorbell::codegen
