@@ -15,26 +15,19 @@ constexpr i64 kLeastBytes = 16;
 
 }  // namespace
 
-Error ClAllocator::out_of_memory(i64 bytes, std::string_view why) const {
-  Error error = fail(ErrorKind::OutOfMemory, "{}: {} bytes wanted with {} in use: {}", device_,
-                     bytes, in_use_.load(std::memory_order_relaxed), why);
-  error.device = device_;
-  return error;
-}
-
 Result<core::Allocation> ClAllocator::allocate(i64 bytes) {
   TRY(api_.check_process());
   // Implementations may take any size and fail when a kernel runs.
   if (bytes > info_.max_allocation)
-    return out_of_memory(bytes, fmt::format("one allocation has at most {} on {}",
-                                            info_.max_allocation, info_.name));
-  if (bytes > info_.memory_bytes - in_use_.load(std::memory_order_relaxed))
-    return out_of_memory(bytes, fmt::format("{} has {}", info_.name, info_.memory_bytes));
+    return count_.out_of_memory(bytes, fmt::format("one allocation has at most {} on {}",
+                                                   info_.max_allocation, info_.name));
+  if (bytes > info_.memory_bytes - count_.in_use())
+    return count_.out_of_memory(bytes, fmt::format("{} has {}", info_.name, info_.memory_bytes));
   const usize size = static_cast<usize>(std::max(bytes, kLeastBytes));
   cl_int code = CL_SUCCESS;
   cl_mem mem = api_.clCreateBuffer(queues_.context, CL_MEM_READ_WRITE, size, nullptr, &code);
-  if (code != CL_SUCCESS) return out_of_memory(bytes, "clCreateBuffer: " + error_name(code));
-  in_use_.fetch_add(bytes, std::memory_order_relaxed);
+  if (code != CL_SUCCESS) return count_.out_of_memory(bytes, "clCreateBuffer: " + error_name(code));
+  count_.add(bytes);
   // release() deletes it.
   auto* memory =
       new Memory{Owned<cl_mem>(mem, api_.clReleaseMemObject), ++ids_, static_cast<i64>(size)};
@@ -42,7 +35,7 @@ Result<core::Allocation> ClAllocator::allocate(i64 bytes) {
 }
 
 void ClAllocator::release(const core::Allocation& allocation) {
-  in_use_.fetch_sub(allocation.bytes, std::memory_order_relaxed);
+  count_.remove(allocation.bytes);
   // OpenCL keeps the memory until what was enqueued on it is done.
   delete &memory_of(allocation);
 }
@@ -64,7 +57,7 @@ Result<void> ClAllocator::finish(cl_int code, cl_event event, bool in, i64 bytes
   TRY(queues_.computing->collect());
   Error error = refusal(code, in ? "clEnqueueWriteBuffer" : "clEnqueueReadBuffer",
                         fmt::format("{} bytes", bytes));
-  error.device = device_;
+  error.device = count_.device();
   return error;
 }
 
@@ -108,7 +101,7 @@ Result<void> ClAllocator::copy(const core::Allocation& to, i64 to_offset,
   if (code != CL_SUCCESS) {
     Error error = refusal(code, "clEnqueueCopyBuffer",
                           fmt::format("{} bytes from {} to {}", bytes, from_offset, to_offset));
-    error.device = device_;
+    error.device = count_.device();
     return error;
   }
   const u64 number = queues_.computing->add(event, "copy", "copy");

@@ -10,6 +10,7 @@
 #include "core/device/allocator.h"
 #include "drivers/cl/device.h"
 #include "drivers/cl/event_log.h"
+#include "hcq/software/memory_count.h"
 
 namespace doorbell::cl {
 
@@ -42,7 +43,7 @@ struct Queues {
 class ClAllocator final : public core::Allocator {
  public:
   ClAllocator(const Api& api, const DeviceInfo& info, std::string device, const Queues& queues)
-      : api_(api), info_(info), device_(std::move(device)), queues_(queues) {}
+      : api_(api), info_(info), count_(std::move(device)), queues_(queues) {}
 
   Result<core::Allocation> allocate(i64 bytes) override;
   void release(const core::Allocation& allocation) override;
@@ -52,21 +53,17 @@ class ClAllocator final : public core::Allocator {
   // Does not wait: the host cannot observe the difference.
   Result<void> copy(const core::Allocation& to, i64 to_offset, const core::Allocation& from,
                     i64 from_offset, i64 bytes) override;
-  core::MemoryStats stats() const override {
-    return {in_use_.load(std::memory_order_relaxed), 0, 0};
-  }
+  core::MemoryStats stats() const override { return count_.stats(); }
 
  private:
-  Error out_of_memory(i64 bytes, std::string_view why) const;
   // The event that a transfer of this memory waits for, if any; flushes its work.
   Owned<cl_event> before(const Memory& memory);
   Result<void> finish(cl_int code, cl_event event, bool in, i64 bytes);
 
   const Api& api_;
   const DeviceInfo& info_;
-  const std::string device_;
+  hcq::MemoryCount count_;
   const Queues queues_;
-  std::atomic<i64> in_use_{0};
   std::atomic<u64> ids_{0};
 };
 

@@ -10,33 +10,26 @@
 
 namespace doorbell::metal {
 
-Error MetalAllocator::out_of_memory(i64 bytes, std::string_view why) const {
-  Error error = fail(ErrorKind::OutOfMemory, "cannot allocate {} bytes, {} are in use: {}", bytes,
-                     in_use_.load(std::memory_order_relaxed), why);
-  error.device = device_;
-  return error;
-}
-
 Result<core::Allocation> MetalAllocator::allocate(i64 bytes) {
   TRY(context_.usable());
   const DeviceInfo& info = context_.info();
   if (bytes > info.buffer_bytes)
-    return out_of_memory(bytes, fmt::format("one buffer has at most {}", info.buffer_bytes));
+    return count_.out_of_memory(bytes, fmt::format("one buffer has at most {}", info.buffer_bytes));
   const Api& api = context_.api();
   const Pool pool(api);
   const u64 length = static_cast<u64>(std::max<i64>(bytes, 16));
   Owned buffer(api, api.send<Id>(context_.device(), api.sel.new_buffer, length, kStorageShared));
-  if (buffer.get() == nullptr) return out_of_memory(bytes, "Metal gives no buffer");
+  if (buffer.get() == nullptr) return count_.out_of_memory(bytes, "Metal gives no buffer");
   auto* host = api.send<u8*>(buffer.get(), api.sel.contents);
   const Id handle = buffer.get();
-  in_use_.fetch_add(bytes, std::memory_order_relaxed);
+  count_.add(bytes);
   // release() deletes it.
   return core::Allocation{
       nullptr, 0, new Memory(std::move(buffer), handle, host, static_cast<i64>(length)), bytes};
 }
 
 void MetalAllocator::release(const core::Allocation& allocation) {
-  in_use_.fetch_sub(allocation.bytes, std::memory_order_relaxed);
+  count_.remove(allocation.bytes);
   delete &memory_of(allocation);
 }
 
@@ -80,7 +73,7 @@ Result<void> MetalAllocator::copy(const core::Allocation& to, i64 to_offset,
   const Pool pool(api);
   Context::Lock lock(context_.mutex());
   const Id encoder = context_.blit_encoder();
-  if (encoder == nullptr) return fail(ErrorKind::Os, "{}: Metal gives no encoder", device_);
+  if (encoder == nullptr) return fail(ErrorKind::Os, "{}: Metal gives no encoder", count_.device());
   api.send(encoder, api.sel.copy_buffer, source.handle, static_cast<u64>(from_offset),
            target.handle, static_cast<u64>(to_offset), static_cast<u64>(bytes));
   const u64 number = context_.encoded();
@@ -106,11 +99,12 @@ Result<core::Allocation> MetalAllocator::wrap(void* memory, i64 bytes) {
     if (reinterpret_cast<u64>(memory) % static_cast<u64>(page) != 0 || bytes % page != 0)
       return fail(ErrorKind::Unsupported,
                   "{} bytes at {} are no MTLBuffer of {} and no whole pages of {}", bytes, memory,
-                  device_, page);
+                  count_.device(), page);
     owned = Owned(api, api.send<Id>(context_.device(), api.sel.new_buffer_no_copy, memory,
                                     static_cast<u64>(bytes), kStorageShared, nullptr));
     handle = owned.get();
-    if (handle == nullptr) return out_of_memory(bytes, "Metal takes no memory of the host's");
+    if (handle == nullptr)
+      return count_.out_of_memory(bytes, "Metal takes no memory of the host's");
   }
   const auto length = static_cast<i64>(api.send<u64>(handle, api.sel.length));
   if (bytes > length)

@@ -8,6 +8,7 @@
 
 #include "core/device/allocator.h"
 #include "drivers/metal/context.h"
+#include "hcq/software/memory_count.h"
 
 namespace doorbell::metal {
 
@@ -31,7 +32,7 @@ inline Memory& memory_of(const core::Allocation& allocation) {
 class MetalAllocator final : public core::Allocator {
  public:
   MetalAllocator(Context& context, std::string device)
-      : context_(context), device_(std::move(device)) {}
+      : context_(context), count_(std::move(device)) {}
 
   Result<core::Allocation> allocate(i64 bytes) override;
   // A command buffer keeps the buffers that it uses [Apple, MTLCommandQueue, "commandBuffer"].
@@ -42,20 +43,15 @@ class MetalAllocator final : public core::Allocator {
   // Does not wait.
   Result<void> copy(const core::Allocation& to, i64 to_offset, const core::Allocation& from,
                     i64 from_offset, i64 bytes) override;
-  core::MemoryStats stats() const override {
-    return {in_use_.load(std::memory_order_relaxed), 0, 0};
-  }
+  core::MemoryStats stats() const override { return count_.stats(); }
 
   // An MTLBuffer of the caller's, or whole pages of the host's; it outlives what uses it.
   // Unsupported: neither. See Device::foreign_memory.
   Result<core::Allocation> wrap(void* memory, i64 bytes);
 
  private:
-  Error out_of_memory(i64 bytes, std::string_view why) const;
-
   Context& context_;
-  const std::string device_;
-  std::atomic<i64> in_use_{0};
+  hcq::MemoryCount count_;
 
   std::mutex mutex_;                                  // guards what follows
   std::map<void*, std::unique_ptr<Memory>> wrapped_;  // by the caller's pointer; never dropped

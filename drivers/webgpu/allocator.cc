@@ -22,13 +22,6 @@ constexpr u64 up(u64 n) { return down(n + kWord - 1); }
 
 }  // namespace
 
-Error WebGpuAllocator::out_of_memory(i64 bytes, std::string_view why) const {
-  Error error = fail(ErrorKind::OutOfMemory, "{}: {} bytes wanted with {} in use: {}", device_,
-                     bytes, in_use_.load(std::memory_order_relaxed), why);
-  error.device = device_;
-  return error;
-}
-
 Result<Owned<BufferHandle>> WebGpuAllocator::make_buffer(u64 bytes, u64 usage) {
   BufferDescriptor descriptor;
   descriptor.size = bytes;
@@ -42,20 +35,21 @@ Result<core::Allocation> WebGpuAllocator::allocate(i64 bytes) {
   // Kernels number words by 32 bits.
   const i64 most = std::min<i64>(info.buffer_bytes, i64{4} << 32);
   if (bytes > most)
-    return out_of_memory(bytes, fmt::format("a buffer has at most {} on {}", most, info.name));
+    return count_.out_of_memory(bytes,
+                                fmt::format("a buffer has at most {} on {}", most, info.name));
   const u64 size = std::max(kWord, up(static_cast<u64>(bytes)));
   Context::Lock lock(context_.mutex());
   Result<Owned<BufferHandle>> buffer =
       make_buffer(size, kUsageStorage | kUsageCopyFrom | kUsageCopyTo);
-  if (!buffer) return out_of_memory(bytes, buffer.error().message);
-  in_use_.fetch_add(bytes, std::memory_order_relaxed);
+  if (!buffer) return count_.out_of_memory(bytes, buffer.error().message);
+  count_.add(bytes);
   // release() deletes it.
   return core::Allocation{nullptr, 0, new Memory{std::move(*buffer), ++ids_, size}, bytes};
 }
 
 void WebGpuAllocator::release(const core::Allocation& allocation) {
   Memory& memory = memory_of(allocation);
-  in_use_.fetch_sub(allocation.bytes, std::memory_order_relaxed);
+  count_.remove(allocation.bytes);
   if (!context_.usable()) return delete &memory;
   Context::Lock lock(context_.mutex());
   // What is submitted keeps the memory until it is done; what is not would fail.
@@ -132,7 +126,7 @@ Result<void> WebGpuAllocator::map_out(void* to, u64 bytes) {
                            : nullptr;
   if (mapped == nullptr) {
     Error error = fail(ErrorKind::DeviceLost, "mapping {} bytes: {}", bytes, answer.message);
-    error.device = device_;
+    error.device = count_.device();
     return error;
   }
   std::memcpy(to, mapped, bytes);

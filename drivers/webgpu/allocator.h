@@ -10,6 +10,7 @@
 
 #include "core/device/allocator.h"
 #include "drivers/webgpu/context.h"
+#include "hcq/software/memory_count.h"
 
 namespace doorbell::webgpu {
 
@@ -30,7 +31,7 @@ class WebGpuAllocator final : public core::Allocator {
  public:
   // `forget` is called, under the context's lock, with the number of memory that is no more.
   WebGpuAllocator(Context& context, std::string device, std::function<void(u64)> forget)
-      : context_(context), device_(std::move(device)), forget_(std::move(forget)) {}
+      : context_(context), count_(std::move(device)), forget_(std::move(forget)) {}
 
   Result<core::Allocation> allocate(i64 bytes) override;
   void release(const core::Allocation& allocation) override;
@@ -40,12 +41,9 @@ class WebGpuAllocator final : public core::Allocator {
   // Does not wait, if it is of whole words.
   Result<void> copy(const core::Allocation& to, i64 to_offset, const core::Allocation& from,
                     i64 from_offset, i64 bytes) override;
-  core::MemoryStats stats() const override {
-    return {in_use_.load(std::memory_order_relaxed), 0, 0};
-  }
+  core::MemoryStats stats() const override { return count_.stats(); }
 
  private:
-  Error out_of_memory(i64 bytes, std::string_view why) const;
   // Whole words.
   Result<void> write_words(Memory& memory, u64 offset, const void* from, u64 bytes);
   Result<void> read_words(Memory& memory, u64 offset, void* to, u64 bytes);
@@ -54,9 +52,8 @@ class WebGpuAllocator final : public core::Allocator {
   Result<Owned<BufferHandle>> make_buffer(u64 bytes, u64 usage);
 
   Context& context_;
-  const std::string device_;
+  hcq::MemoryCount count_;
   const std::function<void(u64)> forget_;
-  std::atomic<i64> in_use_{0};
   std::atomic<u64> ids_{0};
 
   std::mutex transfers_;  // guards what follows; taken before the context's
