@@ -1,12 +1,12 @@
-// A lock that compiles share and that the exit of the process takes for good.
+// A count of compiles under way, for which the exit of the process waits.
 #include "codegen/compile/exit_gate.h"
 
 #include <absl/container/flat_hash_set.h>
 
 #include <chrono>
+#include <condition_variable>
 #include <cstdlib>
 #include <mutex>
-#include <shared_mutex>
 
 #include "base/util/try.h"
 
@@ -14,9 +14,10 @@ namespace doorbell::codegen {
 namespace {
 
 struct Gate {
-  std::shared_timed_mutex compiling;
-  bool is_closed = false;  // under `compiling`
-  std::mutex mutex;
+  std::mutex mutex;  // guards what follows
+  std::condition_variable idle;
+  int compiling = 0;
+  bool is_closed = false;
   absl::flat_hash_set<std::string> known;  // keys of compilers that have run
 };
 
@@ -24,6 +25,27 @@ Gate& gate() {
   static Gate& gate = *new Gate;  // never freed: used at the end of the process
   return gate;
 }
+
+// One compile, if the gate was open.
+class Passage {
+ public:
+  Passage() {
+    const std::lock_guard lock(gate().mutex);
+    is_open_ = !gate().is_closed;
+    if (is_open_) ++gate().compiling;
+  }
+  ~Passage() {
+    if (!is_open_) return;
+    const std::lock_guard lock(gate().mutex);
+    if (--gate().compiling == 0) gate().idle.notify_all();
+  }
+  Passage(const Passage&) = delete;
+  Passage& operator=(const Passage&) = delete;
+  bool is_open() const { return is_open_; }
+
+ private:
+  bool is_open_;
+};
 
 // Runs before the destructors of statics that exist by now.
 void close_at_exit(const std::string& key) {
@@ -35,15 +57,16 @@ void close_at_exit(const std::string& key) {
 
 void close_exit_gate() {
   constexpr std::chrono::seconds kMax(2);  // a compiler that hangs must not keep the process
-  const std::unique_lock lock(gate().compiling, kMax);
+  std::unique_lock lock(gate().mutex);
   gate().is_closed = true;
+  gate().idle.wait_for(lock, kMax, [] { return gate().compiling == 0; });
 }
 
 Result<std::vector<u8>> compile_before_exit(const Compiler& compiler, const LinearProgram& program,
                                             std::string_view source) {
   if (!compiler.runs_in_process()) return compiler.compile(program, source);
-  const std::shared_lock lock(gate().compiling);
-  if (gate().is_closed)
+  const Passage passage;
+  if (!passage.is_open())
     return fail(ErrorKind::Unsupported,
                 "kernel {} cannot be compiled while the process exits: its compiler's library is "
                 "gone; compute it before main() returns, or use DEV=CPU:CLANG",
