@@ -109,7 +109,7 @@ int Buffers::place(const AllocateRequest& request, Buffer& buffer) {
     return 0;
   }
   bool vram = (request.flags & kKfdMemVram) != 0;
-  u64 limit = vram ? device.slot.node->vram_bytes : gtt_limit_;
+  u64 limit = vram ? device.slot.node->vram_bytes : kGttBytes;
   u64& used = vram ? device.vram_used : device.gtt_used;
   if (buffer.bytes > limit - used) return no_memory(request, limit - used);
   // Large buffers get large pages, as in the kernel.

@@ -126,7 +126,6 @@ class Buffers {
   void forget_closed();
   std::map<FileId, Exported> exported_;
   std::map<std::pair<u32, u64>, u32> shares_;  // of memory at (GPU, offset) by buffers and exports
-  u64 gtt_limit_ = u64{64} << 30;
 };
 
 }  // namespace doorbell::emu::amdgpu

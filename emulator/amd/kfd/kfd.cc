@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 
@@ -141,7 +142,9 @@ Result<std::unique_ptr<Kfd>> Kfd::create(KfdOptions options) {
   for (const Slot& slot : kfd->options_.slots) {
     auto device = std::make_unique<Device>();
     device->slot = slot;
-    TRY(device->memory, Backing::create());
+    // All that can be allocated, and half as much for what lies between it.
+    const u64 most = slot.node->vram_bytes + kGttBytes;
+    TRY(device->memory, Backing::create(std::min(Backing::kDefaultBytes, most + most / 2)));
     TRY(device->doorbells, kfd->doorbell_memory_->allocate(kDoorbellBytes, kDoorbellBytes));
     TRY(device->registers, kfd->doorbell_memory_->allocate(kRegisterBytes, kDoorbellBytes));
     kfd->files_.push_back(file_id(device->memory->descriptor()));

@@ -13,6 +13,7 @@
 
 #include "base/os/file_tree.h"
 #include "base/os/host.h"
+#include "base/os/physical_memory.h"
 #include "base/util/try.h"
 
 namespace doorbell::emu::amdgpu {
@@ -195,7 +196,7 @@ std::vector<std::string> SystemTree::list(const std::string& resolved) const {
 SystemTree make_system_tree(std::span<const Slot> slots) {
   HostProperties host;
   host.cores = static_cast<u32>(std::max(1l, sysconf(_SC_NPROCESSORS_ONLN)));
-  host.memory_bytes = static_cast<u64>(sysconf(_SC_PHYS_PAGES)) * 4096;
+  host.memory_bytes = os::physical_memory_bytes();
   SystemFiles files = system_files(slots, host);
   // Device nodes, so that they are found and listed; they cannot be read as text.
   files.files["/dev/kfd"] = "";

@@ -42,6 +42,9 @@ struct Node {
   IpVersion gc, sdma, nbif;
 };
 
+// Host memory (GTT) that a GPU may use.
+inline constexpr u64 kGttBytes = u64{64} << 30;
+
 // Shader engines of each XCC.
 constexpr u32 engines(const Node& node) { return node.arrays / node.arrays_per_engine / node.xccs; }
 

@@ -94,12 +94,12 @@ class Handlers {
       case kDrmInfoVramGtt: {
         struct {
           u64 vram, visible, gtt;
-        } sizes{node.vram_bytes, node.vram_bytes, u64{64} << 30};
+        } sizes{node.vram_bytes, node.vram_bytes, kGttBytes};
         return answer(a, sizes);
       }
       case kDrmInfoMemory: {
         DrmHeapInfo vram{node.vram_bytes, node.vram_bytes, device_.vram_used, node.vram_bytes};
-        DrmHeapInfo gtt{u64{64} << 30, u64{64} << 30, device_.gtt_used, u64{64} << 30};
+        DrmHeapInfo gtt{kGttBytes, kGttBytes, device_.gtt_used, kGttBytes};
         return answer(a, DrmMemoryInfo{vram, vram, gtt});
       }
       case kDrmInfoReadMmrReg: {
