@@ -2,6 +2,7 @@
 // and scans are made of. All compositions of movement ops.
 #include <numeric>
 
+#include "base/os/physical_memory.h"
 #include "base/util/check.h"
 #include "tensor/api/axes.h"
 #include "tensor/api/cell.h"
@@ -91,12 +92,10 @@ Tensor Tensor::repeat_interleave(const std::vector<i64>& counts, i64 axis) const
     if (count < 0) throw fail(ErrorKind::Invalid, "repeat {} times, expected 0 or more", count);
     total = total + count;
   }
-  std::vector<i32> rows;
-  try {
-    rows.reserve(static_cast<usize>(total.value()));
-  } catch (const std::exception&) {
+  if (static_cast<u64>(total.value()) > os::physical_memory_bytes() / sizeof(i32))
     throw fail(ErrorKind::OutOfMemory, "no memory for {} repeated places", total.str());
-  }
+  std::vector<i32> rows;
+  rows.reserve(static_cast<usize>(total.value()));
   for (usize i = 0; i < counts.size(); ++i) {
     rows.insert(rows.end(), static_cast<usize>(counts[i]), static_cast<i32>(i));
   }

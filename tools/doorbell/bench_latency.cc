@@ -1,13 +1,13 @@
 // `doorbell bench latency`: the command line, and the choice of groups. For the measurements see
 // latency/series.h, for the output latency/report.h and plot.h.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <memory>
 
 #include "base/os/host.h"
+#include "base/os/physical_memory.h"
 #include "runtime/progress_bar.h"
 #include "tensor/engine/must.h"
 #include "tools/doorbell/bench.h"
@@ -51,10 +51,6 @@ EXAMPLES
   doorbell bench latency --json --svg latency.svg > latency.json
 )";
 
-i64 physical_memory() {
-  return static_cast<i64>(sysconf(_SC_PHYS_PAGES)) * static_cast<i64>(sysconf(_SC_PAGE_SIZE));
-}
-
 void write_svg(const std::string& path, const latency::Report& report) {
   const std::string text = latency::plot(report);
   const std::span<const u8> bytes(reinterpret_cast<const u8*>(text.data()), text.size());
@@ -80,7 +76,8 @@ int run(const Options& options) {
   hcq::Device& device = *opened;
   latency::Report report = latency::describe(device, options.sampling);
   // Three allocations of this size, and memory for the rest of the machine.
-  const i64 largest = std::min(static_cast<i64>(options.largest), physical_memory() / 8);
+  const i64 largest = std::min(static_cast<i64>(options.largest),
+                               static_cast<i64>(os::physical_memory_bytes() / 8));
   const latency::Request request{device, options.sampling, largest};
   runtime::ProgressBar bar(static_cast<i64>(std::size(latency::kGroups)));
   i64 done = 0;
