@@ -1,3 +1,4 @@
+// The memory of the machine, as the system says.
 #include "base/os/physical_memory.h"
 
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// A renderer that has no state but its caps.
 #include "codegen/render/renderer.h"
 
 #include <memory>
