@@ -317,7 +317,7 @@ def lines_of(part, result):
     lines = []
     for row in result["rows"]:
         if not isinstance(row["median us"], (int, float)):
-            lines.append("%-44s %s" % (row["what"], row["not measured"]))
+            lines.append("%-44s %s" % (part + " " + row["what"], row["not measured"]))
             continue
         rate, unit = (row["GFLOPS"], "GFLOPS") if row["GFLOPS"] != "" else (row["GB/s"], "GB/s")
         beside = "".join("  %5.2f of %s's speed" % (row[column] / row["median us"], name)
@@ -335,7 +335,9 @@ def table(report):
             lines += lines_of(part, result)
         lines += ["```", ""]
     if not report["devices"]:
-        lines.append("No GPU opened; the JSON says why for each device.")
+        lines += ["No GPU opened:", ""]
+        lines += ["- %(device)s: %(state)s" % one for one in report["listing"].get("devices", [])
+                  if one["device"] in KINDS and not is_gpu(one)]
     return "\n".join(lines) + "\n"
 
 

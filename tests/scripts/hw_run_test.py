@@ -21,6 +21,13 @@ def compiles_for_nvidia():
     return any(one["renderer"] == "NV_CUDA" and one["available"] for one in json.loads(listing)["compilers"])
 
 
+def runner_module():
+    spec = importlib.util.spec_from_file_location("hw_run", RUNNER)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 class HwRun(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -69,14 +76,19 @@ class HwRun(unittest.TestCase):
         self.assertIn(", %d not run for want of time" % conformance["not_run"], done.stdout)
 
     def test_a_line_compares_with_whom_there_is(self):
-        spec = importlib.util.spec_from_file_location("hw_run", RUNNER)
-        hw_run = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(hw_run)
+        hw_run = runner_module()
         row = {"what": "f16 64 x 64 x 64", "median us": 10.0, "GFLOPS": 52.4, "GB/s": "", "cuBLAS us": 8.0,
                "cuBLAS TF32 us": None, "torch us": 20.0}
         line, = hw_run.lines_of("gemm", {"rows": [row]})
         self.assertTrue(line.startswith("gemm f16 64 x 64 x 64 "), line)
         self.assertTrue(line.endswith(" 0.80 of cuBLAS's speed   2.00 of PyTorch's speed"), line)
+
+    def test_the_table_says_why_no_gpu_opened(self):
+        listing = {"devices": [{"device": "CPU", "available": True, "state": "works"},
+                               {"device": "CUDA", "available": False, "state": "libcuda.so.1 is missing"}]}
+        text = runner_module().table({"commit": "c", "gpus": [], "host": "x86_64", "date": "now", "torch": "no PyTorch",
+                                      "listing": listing, "devices": {}})
+        self.assertTrue(text.endswith("No GPU opened:\n\n- CUDA: libcuda.so.1 is missing\n"), text)
 
     @unittest.skipUnless(compiles_for_nvidia(), "NVRTC is missing")
     def test_an_emulated_gpu_holds_what_its_emulator_holds(self):
