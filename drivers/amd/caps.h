@@ -40,7 +40,8 @@ struct Caps {
   // A trap handler of the kernel driver saves waves only from privileged code.
   bool privileged_waves = false;
   u32 local_granule = 512;  // bytes; what COMPUTE_PGM_RSRC2.LDS_SIZE counts in; saved waves, too
-  // False: sources disagree, so queues are of AQL, where firmware fills RSRC2.LDS_SIZE in.
+  // False: nobody is known to have run PM4 there, so queues are of AQL, where firmware fills in
+  // RSRC2.LDS_SIZE.
   bool local_granule_is_sure = true;
 
   // Page tables tell memory for atomics of system scope between devices (MTYPE CC) from coherent

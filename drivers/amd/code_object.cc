@@ -12,8 +12,10 @@ namespace doorbell::amd {
 class CodeObjectLoader {
  public:
   static constexpr u64 kNotPlaced = ~u64{0};
-  // What a chip fetches ahead of the last instruction must be mapped.
-  static constexpr u64 kPrefetchBytes = 256;
+  // What a chip fetches ahead of the last instruction must be mapped: 16 cache lines of 64 bytes on
+  // gfx90a and its successors, fewer on others. [llvm AMDGPUTargetStreamer.cpp EmitCodeEnd(); Mesa
+  // ac_binary.c ac_align_shader_binary_for_prefetch()]
+  static constexpr u64 kPrefetchBytes = 1024;
   static constexpr u64 kMaxBytes = u64{1} << 26;
 
   CodeObjectLoader(const elf::ElfFile& file, const std::string& name) : file_(file), name_(name) {}

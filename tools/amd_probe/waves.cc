@@ -55,7 +55,7 @@ Result<Outcome> look_at_places(Card& card) {
   if (xccs.size() != all_xccs)
     return differs(Fact::GridsOfXccs, fmt::format("groups on {} XCCs", all_xccs),
                    fmt::format("on {}", xccs.size()));
-  if (seen_units.size() > units && card.caps.generation != amd::hw::Generation::Gfx12)
+  if (seen_units.size() > units)
     return differs(Fact::HwId, fmt::format("waves on at most {} compute units", units),
                    fmt::format("{}", seen_units.size()));
   return ok(

@@ -69,7 +69,7 @@ static_assert(sound<ComputeStart>());
 
 // Threads of a work group; `partial` is the size of the last one where partial_tg_en asks.
 // [gc_11_0_0_sh_mask.h COMPUTE_NUM_THREAD_X..Z; gfx12 has 13 bits of `full` and uses the rest of
-// the half for interleaving]
+// that half for interleaving: GPUOpen-Drivers/pal gfx12_merged_mask.h]
 struct ComputeNumThread {
   static constexpr u32 kWords = 3;
   static constexpr const Register& kRegister = kComputeNumThreadX;

@@ -17,9 +17,11 @@
 // accumulation registers, on gfx10 and later those that both halves of a wave share, scalar
 // registers, 16 words of SavedRegisters, 16 of trap registers, and of a group's first wave its LDS;
 // on gfx9 64 bytes more. [ROCm/ROCdbgapi 61dfa5620c98 src/architecture.cpp, control_stack_iterate()
-// L3218 and L5052, register_address() L3072, L3450, L4673, L6782; src/queue.cpp L786; order of
-// registers also torvalds/linux drivers/gpu/drm/amd/amdkfd/cwsr_trap_handler_gfx9.asm, _gfx10.asm,
-// _gfx12.asm, L_SAVE_HWREG; directions: amdkfd/kfd_mqd_manager_v11.c get_wave_state()]
+// L3218 and L5052, register_address() L3072, L3450, L4673, L6782; src/queue.cpp L786; on gfx9 also
+// ROCm/rocr_debug_agent e4f37f2 src/HSADebugInfo.cpp ProcessQueueWaveStates(), which is older;
+// IS_EVENT, IS_STATE: GPUOpen-Drivers/pal c5e8000 gfx9_plus_merged_registers.h COMPUTE_RELAUNCH;
+// order of registers also torvalds/linux drivers/gpu/drm/amd/amdkfd/cwsr_trap_handler_gfx9.asm,
+// _gfx10.asm, _gfx12.asm, L_SAVE_HWREG; directions: amdkfd/kfd_mqd_manager_v11.c get_wave_state()]
 #pragma once
 
 #include "base/bits/record.h"
@@ -57,8 +59,9 @@ inline constexpr Bits kRelaunchIsEvent = word(0, 30, 30), kRelaunchIsState = wor
 
 // What the waves that follow were given, on gfx90a and gfx940. vgprs counts 8 registers less one,
 // accumulation registers included, which begin after (accum_offset + 1) * 4; sgprs counts 16 less
-// one, the trap's included; lds_size units of 512 bytes. [ROCdbgapi src/architecture.cpp L2341,
-// L2346, L3552, L3557, L3606]
+// one, the trap's included; lds_size units of 512 bytes, of gfx950 1280. [ROCdbgapi
+// src/architecture.cpp L2341, L2346, L3552, L3557, L3606; gfx950: ROCm/rocm-systems 01c90f7
+// projects/rocdbgapi/src/architecture.cpp gfx950_t::cwsr_record_t::lds_size()]
 struct RelaunchStateGfx9 {
   static constexpr u32 kWords = 1;
   static constexpr u32 kHeader = 1u << 31;

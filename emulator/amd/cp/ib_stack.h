@@ -1,5 +1,5 @@
 // IbStack: the indirect buffers that a command processor is executing: the one that the ring called
-// first, the innermost last.
+// first, the innermost last. Where the rule that there is only one is a warning, others nest.
 #pragma once
 
 #include <utility>
@@ -11,8 +11,8 @@ namespace doorbell::emu::amdgpu {
 
 class IbStack {
  public:
-  // A ring calls IB1, IB1 calls IB2. [CP_HQD_IB_CONTROL has one level below]
-  static constexpr usize kDeepest = 2;
+  // A ring calls IB1; IB2 is the graphics engine's. [pal gfxCmdStream.cpp Call(); AMD-IB-002]
+  static constexpr usize kDeepest = 1;
 
   struct Buffer {
     u64 base = 0;

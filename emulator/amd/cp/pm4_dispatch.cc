@@ -87,9 +87,7 @@ bool Pm4Interpreter::check_unread(const ShRegisters& registers,
   const Unread kUnread[] = {
       {hw::kComputeStartX, 3, ~u32{0}, !initiator.force_start_at_000},
       {hw::kComputeRestartX, 3, ~u32{0}, initiator.restore},
-      // gfx12 has other fields there. [gc_12_0_0_sh_mask.h COMPUTE_NUM_THREAD_X]
-      {hw::kComputeNumThreadX, 3, kPartial,
-       initiator.partial_tg_en || gpu_.generation == hw::Generation::Gfx12},
+      {hw::kComputeNumThreadX, 3, kPartial, initiator.partial_tg_en},
   };
   for (const Unread& unread : kUnread)
     for (u32 i = 0; i < unread.count && !unread.is_read; ++i) {

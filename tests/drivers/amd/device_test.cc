@@ -234,6 +234,9 @@ TEST_F(DeviceTest, RefusesOtherLaunchesThanTheCodeIsFor) {
   binary.group_items[1] = 3;
   EXPECT_EQ(load(binary),
             "kernel kernel is launched with groups of 32 x 3 x 1 items, compiled for at most 64");
+  binary.group_items[1] = 33;
+  EXPECT_EQ(load(binary),
+            "kernel kernel has groups of 32 x 33 x 1 items, AMD runs at most 1024 per group");
   binary = compiled_kernel();
   binary.variable_count = 1;
   EXPECT_EQ(load(binary),

@@ -101,8 +101,10 @@ static_assert(sound<SdmaTimestamp>());
 
 // GCR_REQ: the caches of the set bits act on the range, as with ACQUIRE_MEM (pm4/sync.h). From 5.0
 // on. Sub-op 0 is what the kernel puts into its own rings, USER_GCR what ROCr puts into its queues.
-// Linux has SEQ below RANGE_IS_PA in word 3, ROCr's header the other way round; both leave them 0.
-// [navi10_sdma_pkt_open.h SDMA_PKT_GCR_REQ_*; bits of GCR_CONTROL: sdma_v5_2.c SDMA_GCR_* and
+// GCR_CONTROL's bits 17:16 are SEQ and 18 RANGE_IS_PA, as GCR_CNTL's; ROCr's header has them the
+// other way round, and leaves both 0. [GPUOpen-Drivers/pal c5e8000 gfx10_merged_sdma_packets.h
+// gcr_control_18_16, gfx12CmdUtil.cpp AcquireMemGcrCntl; navi10_sdma_pkt_open.h
+// SDMA_PKT_GCR_REQ_*; bits of GCR_CONTROL: sdma_v5_2.c SDMA_GCR_* and
 // sdma_v5_2_ring_emit_mem_sync(); ROCr sdma_registers.h SDMA_PKT_GCR, amd_blit_sdma.cpp
 // BuildGCRCommand()]
 struct SdmaGcr {

@@ -50,7 +50,7 @@ enum class CubinRelocation : u32 {
 
 // Constant bank 0 as code expects it: what the driver fills in, then the parameters, whose offset
 // the cubin says. Offsets are bytes. [NVRTC 13.0's code for kernels that use each; tinygrad 0.14.0
-// ops_nv.py NVProgram]
+// ops_nv.py NVProgram; Blackwell's: libcuda's bank, in lfrati/paraketto 3a6a0ff docs/nocuda.md 7]
 struct ConstantBank0 {
   u32 block_dim, grid_dim;          // three u32 each
   u32 shared_window, local_window;  // u64: where they begin in the generic address space

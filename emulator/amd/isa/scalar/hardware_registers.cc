@@ -4,8 +4,8 @@
 // Hwreg; 20 to 21 of gfx10: LLVM SIFrameLowering.cpp emitEntryFunctionFlatScratchInit. Fields:
 // STATUS: ROCdbgapi src/architecture.cpp, sq_wave_status_*; LDS_ALLOC: Linux
 // cwsr_trap_handler_gfx9.asm, _gfx10.asm, _gfx12.asm, L_SAVE_LDS; HW_ID, XCC_ID: HIP
-// amd_device_functions.h; SHADER_CYCLES, of 20 bits before gfx12: LLVM SOPInstructions.td,
-// readcyclecounter]
+// amd_device_functions.h; HW_ID1 of gfx12: PAL gfx12_merged_mask.h; SHADER_CYCLES, of 20 bits
+// before gfx12: LLVM SOPInstructions.td, readcyclecounter]
 #include <fmt/format.h>
 
 #include "emulator/amd/isa/memory/lane_access.h"

@@ -142,6 +142,19 @@ TEST(Methods, SemaphoresOfCopiesAreUvmsOnHopper) {
                                      0x200180c0, 0x04000010}));
 }
 
+// libcuda's copy to the host on an H100: the copy, and then the release alone.
+// [maxime-peim/libcuda-research 516ea83 docs/gpfifo_pushbuffer_reference.md, sections 6 and 9]
+TEST(Methods, CopiesAreLibcudasOnHopper) {
+  std::vector<u32> words;
+  append(&words, 4, CopyLaunch{.transfer = CopyTransfer::NonPipelined});
+  append(&words, 4,
+         CopyLaunch{.flush_enable = true,
+                    .semaphore = CopySemaphoreType::Release,
+                    .src_pitch = false,
+                    .dst_pitch = false});
+  EXPECT_EQ(words, (std::vector<u32>{0x200180c0, 0x182, 0x200180c0, 0x00c}));
+}
+
 // Two runs of one class never share a method, so that a method means one thing.
 TEST(Methods, NoTwoRecordsShareAMethod) {
   struct Run {

@@ -117,6 +117,53 @@ TEST(Qmd, OfHopperStandsWhereTheHeaderSays) {
   EXPECT_TRUE(std::ranges::equal(qmd.words(), expected)) << to_text(describe_qmd(qmd));
 }
 
+// Words that others found in QMDs of libcuda, in its process while a kernel was launched.
+Qmd of_libcuda(QmdVersion version, std::initializer_list<std::pair<usize, u32>> found) {
+  std::vector<u32> words(qmd_words(version));
+  for (const auto& [at, word] : found) words[at] = word;
+  return *Qmd::from_words(version, words);
+}
+
+// On an H100, release 610: code at 0x7598fb7b9d00, constant bank 0 at 0x7598fa280000.
+// [maxime-peim/libcuda-research a34ffcc docs/compute_kernel_launch.md, "Verifying the bit math"]
+TEST(Qmd, OfHopperIsLibcudas) {
+  const Qmd qmd = of_libcuda(
+      QmdVersion::V4_0,
+      {{0x98 / 4, 0xfb7b9d00}, {0x9c / 4, 0x7598}, {0xc0 / 4, 0x63e8a000}, {0xc4 / 4, 0x1d6}});
+  EXPECT_EQ(qmd.get(QmdField::ProgramAddress), 0x7598'fb7b'9d00u);
+  EXPECT_EQ(qmd.get(QmdField::ConstantBufferAddr, 0), 0x7598'fa28'0000u);
+}
+
+// On an RTX 5070 Ti, release 590.48.01: a grid with a release and a dependent QMD, banks 0 and 1,
+// 1600 bytes of local memory. [lfrati/paraketto 3a6a0ff docs/nocuda.md, section 6]
+TEST(Qmd, OfBlackwellIsLibcudas) {
+  using enum QmdField;
+  const Qmd qmd = of_libcuda(QmdVersion::V5_0, {{4, 0x013f0000},
+                                                {9, 0x00000003},
+                                                {10, 0x00190000},
+                                                {12, 0x02070100},
+                                                {14, 0x2f5003a4},
+                                                {19, 0x80610000},
+                                                {20, 0x00000008},
+                                                {22, 0x04000000},
+                                                {37, 0x00640000},
+                                                {58, 0x00000011}});
+  EXPECT_EQ(qmd.get(QmdGroupId), 0x3f);
+  EXPECT_EQ(qmd.get(QmdType), 2);
+  EXPECT_EQ(qmd.get(Release0Enable), 1);
+  EXPECT_EQ(qmd.get(Release0StructureSize), 1);
+  EXPECT_EQ(qmd.get(DependentQmd0Enable), 1);
+  EXPECT_EQ(qmd.get(DependentQmd0Prefetch), 1);
+  EXPECT_EQ(qmd.get(SassVersion), 0xa4);
+  EXPECT_EQ(qmd.get(SamplerIndex), 1);
+  EXPECT_EQ(qmd.get(QmdMajorVersion), 5);
+  EXPECT_EQ(qmd.get(CwdMembarType), 1);
+  EXPECT_EQ(qmd.get(ShaderLocalMemoryHighSize), 1600);
+  for (u32 bank = 0; bank < 8; ++bank)
+    EXPECT_EQ(qmd.get(ConstantBufferValid, bank), bank < 2 ? 1 : 0) << bank;
+  EXPECT_EQ(qmd.stray_bits(), (std::array<u32, kQmdMaxWords>{}));
+}
+
 TEST(Qmd, RefusesWhatDoesNotFit) {
   Qmd qmd(QmdVersion::V5_0);
   EXPECT_THROW(qmd.set(QmdField::GridHeight, 0x10000), Error);

@@ -313,13 +313,14 @@ TEST_F(Pm4Test, CopiesRegistersThatItSet) {
   EXPECT_EQ(peek<u32>(kData), 0xe0000000u);
 }
 
-TEST_F(Pm4Test, IndirectBuffersNestOnce) {
+// One chains to another, and what is behind the call follows. [Mesa sid.h S_3F3_CHAIN, bit 20]
+TEST_F(Pm4Test, IndirectBuffersChain) {
   open_pm4();
   auto inner = write_data(kData, {1});
   put_words(kIb + 0x100, inner);
-  put_words(kIb, std::vector<u32>{packet3(0x3f, 3), lo(kIb + 0x100), hi(kIb + 0x100),
-                                  static_cast<u32>(inner.size()) | 1 << 23} +
-                     write_data(kData + 4, {2}));
+  put_words(kIb, write_data(kData + 4, {2}) +
+                     std::vector<u32>{packet3(0x3f, 3), lo(kIb + 0x100), hi(kIb + 0x100),
+                                      static_cast<u32>(inner.size()) | 1 << 20 | 1 << 23});
   submit(std::vector<u32>{packet3(0x3f, 3), lo(kIb), hi(kIb), 9 | 1 << 23} +
          write_data(kData + 8, {3}));
   EXPECT_EQ(peek<u32>(kData), 1u);
