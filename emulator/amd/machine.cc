@@ -57,6 +57,7 @@ class GpuEngine final : public Engine {
               .engines = engines(*kfd.devices()[index]->slot.node),
               .compute_units = kfd.devices()[index]->slot.node->compute_units,
               .waves_per_unit = waves_per_unit(*kfd.devices()[index]->slot.node),
+              .scratch_reclaim = scratch_reclaim(*kfd.devices()[index]->slot.node),
               .lds_unit = chip.lds_granule,
               .lds_bytes = chip.lds_bytes,
               .compute_slots = kfd.devices()[index]->slot.node->cp_queues,
@@ -98,6 +99,14 @@ class GpuEngine final : public Engine {
             .simds = node.simds_per_cu,
             .waves_per_simd = node.waves_per_simd,
             .vgpr_bytes = static_cast<u32>(vgpr_bytes_per_cu(node) / node.simds_per_cu)};
+  }
+  // From which firmware on ROCr relies on it. [ROCm/rocm-systems 1b1610f amd_gpu_agent.h
+  // AsyncScratchReclaimEnabled(): GFX94X_ and GFX95X_MIN_CP_FW_VERSION_REQUIRED]
+  static bool scratch_reclaim(const Node& node) {
+    constexpr u32 kGfx94x = 904, kGfx95x = 905, kGfx94xFirmware = 177, kGfx95xFirmware = 24;
+    const u32 family = node.target_version / 100;
+    return (family == kGfx94x && node.firmware >= kGfx94xFirmware) ||
+           (family == kGfx95x && node.firmware >= kGfx95xFirmware);
   }
   static u32 waves_per_unit(const Node& node) { return node.waves_per_simd * node.simds_per_cu; }
   static u64 hang_after(const MachineOptions& options) {

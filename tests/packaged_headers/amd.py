@@ -169,6 +169,7 @@ HSA = Group(
                renamed={"queue_type": "hsa_queue.type", "features": "hsa_queue.features",
                         "base_address": "hsa_queue.base_address", "doorbell_signal": "hsa_queue.doorbell_signal",
                         "size": "hsa_queue.size", "id": "hsa_queue.id"}),
+        Record("ScratchLastUsed", "scratch_last_used_index_xcc_s", renamed={"alternate": "alt"}),
     ],
     bits=[
         Record("KernelDispatchPacket", "hsa_kernel_dispatch_packet_t",
@@ -191,6 +192,8 @@ HSA = Group(
         "kQueueEnableTrapHandler": "AMD_QUEUE_PROPERTIES_ENABLE_TRAP_HANDLER",
         "kQueueIsPtr64": "AMD_QUEUE_PROPERTIES_IS_PTR64",
         "kQueueEnableProfiling": "AMD_QUEUE_PROPERTIES_ENABLE_PROFILING",
+        "kQueueCpAsyncReclaim": "AMD_QUEUE_CAPS_CP_ASYNC_RECLAIM",
+        "kQueueSwAsyncReclaim": "AMD_QUEUE_CAPS_SW_ASYNC_RECLAIM",
         "AmdSignal{}.kind": "AMD_SIGNAL_KIND_USER", "alignof(AmdSignal)": "AMD_SIGNAL_ALIGN_BYTES",
         "alignof(AmdQueue)": "AMD_QUEUE_ALIGN_BYTES",
     },
@@ -203,7 +206,13 @@ HSA = Group(
             "offsetof(hsa_kernel_dispatch_packet_t, setup) * 8 + HSA_KERNEL_DISPATCH_PACKET_SETUP_DIMENSIONS",
             "HSA_KERNEL_DISPATCH_PACKET_SETUP_WIDTH_DIMENSIONS"),
     },
-    newer={"caps": "a newer ROCm, instead of padding,"},
+    newer={name: "a newer ROCm, instead of padding,"
+           for name in ("caps", "scratch_max_use_index", "alt_scratch_max_use_index",
+                        "alt_scratch_resource_descriptor", "alt_scratch_backing_memory_location",
+                        "alt_scratch_dispatch_limit_x", "alt_scratch_dispatch_limit_y",
+                        "alt_scratch_dispatch_limit_z", "alt_scratch_wave64_lane_byte_size",
+                        "alt_compute_tmpring_size", "scratch_last_used_index_xcc_s",
+                        "AMD_QUEUE_CAPS_CP_ASYNC_RECLAIM", "AMD_QUEUE_CAPS_SW_ASYNC_RECLAIM")},
     no_counterpart={
         "QueueError": "what firmware stores: see aql.h",
         **{f"Pm4IbPacket.{name}": "AMD's own packet, aql_test.cc" for name in (

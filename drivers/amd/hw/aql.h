@@ -150,7 +150,11 @@ static_assert(sizeof(AmdSignal) == 64);
 // What the command processor needs to know of an AQL queue. It finds this structure from the read
 // pointer's address that CREATE_QUEUE is given: read_dispatch_id lies in it at
 // read_dispatch_id_field_base_byte_offset.
-// [ROCR-Runtime src/inc/amd_hsa_queue.h amd_queue_t; hsa.h hsa_queue_t]
+//
+// The fields of an alternate area of scratch, and of indices, are those of amd_queue_v2_t: a
+// processor leaves them alone unless kQueueSwAsyncReclaim is set, and tells by kQueueCpAsyncReclaim
+// that it knows them. An index is the last packet's that may use the area.
+// [ROCm/rocm-systems 1b1610f amd_hsa_queue.h amd_queue_v2_t; hsa.h hsa_queue_t]
 struct alignas(64) AmdQueue {
   u32 queue_type = 0, features = 0;  // hsa_queue_t from here
   u64 base_address = 0;
@@ -174,11 +178,29 @@ struct alignas(64) AmdQueue {
   u64 scratch_backing_memory_byte_size = 0;
   u32 scratch_wave64_lane_byte_size = 0;
   u32 queue_properties = 0;
-  u32 reserved3[2] = {};
+  u64 scratch_max_use_index = 0;
   u64 queue_inactive_signal = 0;
-  u32 reserved4[14] = {};
+  u64 alt_scratch_max_use_index = 0;
+  u32 alt_scratch_resource_descriptor[4] = {};
+  u64 alt_scratch_backing_memory_location = 0;
+  u32 alt_scratch_dispatch_limit_x = 0, alt_scratch_dispatch_limit_y = 0,
+      alt_scratch_dispatch_limit_z = 0;  // in work items
+  u32 alt_scratch_wave64_lane_byte_size = 0;
+  u32 alt_compute_tmpring_size = 0;
+  u32 reserved5 = 0;
 };
 static_assert(sizeof(AmdQueue) == 256);
+
+// Behind an amd_queue_v2_t, one for each XCC: the last packets that used scratch. The processor
+// writes them by the time that its queue is off the hardware.
+// [ROCm/rocm-systems 1b1610f amd_hsa_queue.h scratch_last_used_index_xcc_t]
+struct ScratchLastUsed {
+  u64 main = 0, alternate = 0;
+};
+static_assert(sizeof(ScratchLastUsed) == 16);
+
+// [ROCm/rocm-systems 1b1610f amd_hsa_queue.h AMD_QUEUE_CAPS_*]
+inline constexpr u32 kQueueCpAsyncReclaim = 1, kQueueSwAsyncReclaim = 2;
 
 // What the command processor stores into queue_inactive_signal when it does not go on with a
 // packet, and why. Those of scratch it takes back, when the client clears them; the others are the

@@ -1,6 +1,6 @@
 // AQL kernel dispatch: from packet, kernel descriptor and the queue's structure to a Dispatch
-// (aql_queue.h). [LLVM AMDGPUUsage "Kernel Descriptor", "Initial Kernel Execution State"; ROCr
-// amd_aql_queue.cpp InitScratchSRD, HandleInsufficientScratch, DynamicQueueEventsHandler]
+// (aql_queue.h). Its scratch is found in aql_scratch.cc. [LLVM AMDGPUUsage "Kernel Descriptor",
+// "Initial Kernel Execution State"; ROCr amd_aql_queue.cpp DynamicQueueEventsHandler]
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
@@ -16,20 +16,6 @@ namespace hw = amd::hw;
 namespace {
 
 u32 round_up(u32 value, u32 unit) { return (value + unit - 1) / unit * unit; }
-
-// NUM_RECORDS of the scratch's buffer: bytes of each XCC. [ROCR-Runtime c7785a6 amd_aql_queue.cpp
-// FillBufRsrcWord2() "report size per XCC"; tinygrad ops_amd.py _ensure_has_local_memory(),
-// size_per_xcc]
-u64 buffer_bytes(const hw::AmdQueue& queue) { return queue.scratch_resource_descriptor[2]; }
-
-// What an XCC has of the area: the next one's begins behind it. Debuggers go by
-// scratch_backing_memory_byte_size [ROCdbgapi 61dfa56 queue.cpp
-// m_per_xcc_scratch_backing_memory_size, scratch_memory_region()]; tinygrad and ROCr since 2025
-// leave that 0, and their buffer says it.
-u64 scratch_share(const hw::AmdQueue& queue) {
-  const u64 bytes = queue.scratch_backing_memory_byte_size;
-  return bytes != 0 ? bytes : buffer_bytes(queue);
-}
 
 }  // namespace
 
@@ -48,7 +34,9 @@ std::optional<MemoryFault> AqlQueue::read_queue(Connected& queue) {
 
 bool AqlQueue::connect() {
   Connected now;
-  if (auto fault = read_queue(now)) {
+  auto fault = read_queue(now);
+  if (!fault) fault = exchange_capabilities(now);
+  if (fault) {
     stop(std::move(*fault));
     return false;
   }
@@ -78,28 +66,6 @@ bool AqlQueue::check_waves(const hw::AmdQueue& queue) {
          !report_violation(kAqlQueueWaves,
                            fmt::format("max_cu_id {} and max_wave_id {}, the GPU's are {} and {}",
                                        queue.max_cu_id, queue.max_wave_id, unit, wave));
-}
-
-// The processor goes on with what it has: a client that counts on anything else is wrong.
-bool AqlQueue::check_unchanged() {
-  Connected now;
-  if (auto fault = read_queue(now)) {
-    stop(std::move(*fault));
-    return false;
-  }
-  const hw::AmdQueue &is = now.queue, &was = connected_->queue;
-  const bool same =
-      std::ranges::equal(is.scratch_resource_descriptor, was.scratch_resource_descriptor) &&
-      is.scratch_backing_memory_location == was.scratch_backing_memory_location &&
-      is.scratch_backing_memory_byte_size == was.scratch_backing_memory_byte_size &&
-      is.scratch_wave64_lane_byte_size == was.scratch_wave64_lane_byte_size &&
-      is.compute_tmpring_size == was.compute_tmpring_size;
-  return same || !report_violation(
-                     kAqlQueueChanged,
-                     fmt::format("scratch at {:#x}, COMPUTE_TMPRING_SIZE {:#x}; the processor "
-                                 "has {:#x} and {:#x}",
-                                 is.scratch_backing_memory_location, is.compute_tmpring_size,
-                                 was.scratch_backing_memory_location, was.compute_tmpring_size));
 }
 
 // Of packets only: that a wave stopped, the processor does not know. It is ROCr's first trap
@@ -167,87 +133,6 @@ bool AqlQueue::check_dispatch(const hw::KernelDispatchPacket& packet,
          judge_.check_arguments(packet.kernarg_address, descriptor.kernarg_size);
 }
 
-// What is beside the base and the bounds of the scratch's buffer descriptor. [ROCr
-// amd_aql_queue.cpp FillBufRsrcWord1(), _Gfx11(), FillBufRsrcWord3(), _Gfx10(), _Gfx11(), _Gfx12();
-// tinygrad ops_amd.py _ensure_has_local_memory(), rsrc]
-bool AqlQueue::check_scratch_words(const ScratchRing& ring, const hw::AmdQueue& queue) {
-  constexpr u32 kSwizzle = 1u << 31, kSwizzleGfx11 = 1u << 30, kAddress = 0xffff;
-  constexpr u32 kFormatGfx9 = 0x00ea4fac, kFormatGfx10 = 0x21814fac, kFormatGfx11 = 0x20814fac;
-  constexpr u32 kLanes = 64;
-  const auto& words = queue.scratch_resource_descriptor;
-  const bool gfx11 = gpu_.generation >= hw::Generation::Gfx11;
-  const u32 swizzle = gfx11 ? kSwizzleGfx11 : kSwizzle;
-  const u32 format = gpu_.generation == hw::Generation::Gfx9 ? kFormatGfx9
-                     : gfx11                                 ? kFormatGfx11
-                                                             : kFormatGfx10;
-  // Some leave it 0, for kernels that have no use for it.
-  const bool described = (words[0] | words[1] | words[2] | words[3]) != 0;
-  if (described && ((words[1] & ~kAddress) != swizzle || words[3] != format) &&
-      report_violation(kAqlQueueScratch,
-                       fmt::format("the buffer's words 1 and 3 are {:#x} and {:#x}, expected {:#x} "
-                                   "and {:#x} beside the address",
-                                   words[1], words[3], swizzle, format)))
-    return false;
-  const u64 bytes = u64{queue.scratch_wave64_lane_byte_size} * kLanes;
-  return (bytes <= ring.wave_bytes && ring.wave_bytes - bytes < ring.unit) ||
-         !report_violation(kAqlQueueScratch,
-                           fmt::format("scratch_wave64_lane_byte_size is {}, a wave has {} bytes",
-                                       queue.scratch_wave64_lane_byte_size, ring.wave_bytes));
-}
-
-// False: the queue has stopped, because its waves have less memory than COMPUTE_TMPRING_SIZE says.
-bool AqlQueue::check_scratch_area(const ScratchRing& ring, const hw::AmdQueue& queue) {
-  const u64 base = queue.scratch_backing_memory_location, share = scratch_share(queue);
-  const auto& words = queue.scratch_resource_descriptor;
-  const u64 described =
-      decode<hw::ScratchResource>(std::array<u32, 4>{words[0], words[1], words[2], words[3]}).base;
-  // Some leave it 0, for kernels that have no use for it.
-  if (described != 0 && described != base &&
-      report_violation(
-          kDispatchScratch,
-          fmt::format("scratch lies at {:#x}, its buffer descriptor says {:#x}", base, described)))
-    return false;
-  if ((gpu_.xccs > 1 || described != 0) && share != buffer_bytes(queue) &&
-      report_violation(
-          kDispatchScratch,
-          fmt::format("scratch_backing_memory_byte_size gives each of {} XCCs {:#x} bytes, the "
-                      "scratch's buffer descriptor {:#x}",
-                      gpu_.xccs, share, buffer_bytes(queue))))
-    return false;
-  const bool covered = ring.bytes() <= share && gpu_.memory.in_one_mapping(base, share * gpu_.xccs);
-  return covered ||
-         !report_violation(
-             kDispatchScratch,
-             fmt::format("{} XCCs with {} waves of {:#x} bytes, {:#x} bytes of memory for each "
-                         "at {:#x}: {}",
-                         gpu_.xccs, ring.waves, ring.wave_bytes, share, base,
-                         gpu_.memory.space().describe(base)));
-}
-
-// Whether the queue's scratch serves the packet. Done: it does, or needs none.
-Outcome AqlQueue::find_scratch(const hw::KernelDispatchPacket& packet, const hw::AmdQueue& queue,
-                               Dispatch& dispatch) {
-  ScratchRing ring = scratch_ring(gpu_.generation, gpu_.engines, queue.compute_tmpring_size);
-  dispatch.scratch_wave_bytes = ring.wave_bytes;
-  dispatch.scratch_waves = ring.waves;
-  u64 needed = (dispatch.wave32 ? u64{32} : u64{64}) * packet.private_segment_size;
-  if (needed == 0) return Outcome::Done;
-  if (ring.waves != 0 && ring.wave_bytes >= needed) {
-    return check_scratch_area(ring, queue) && check_scratch_words(ring, queue) ? Outcome::Done
-                                                                               : Outcome::Stop;
-  }
-  // The client allocates, updates its structure, and lets the queue go on.
-  if (report_inactive(
-          queue, dispatch.wave32 ? hw::QueueError::ScratchWave32 : hw::QueueError::ScratchWave64)) {
-    short_of_scratch_ = true;
-    return Outcome::Wait;
-  }
-  bool stop = report_violation(
-      kDispatchScratch,
-      fmt::format("{} waves of {} bytes, a wave needs {}", ring.waves, ring.wave_bytes, needed));
-  return stop ? Outcome::Stop : Outcome::Done;
-}
-
 // What the packet and the descriptor say of every XCC's part.
 Dispatch AqlQueue::describe_dispatch(const hw::KernelDispatchPacket& packet,
                                      const hw::KernelDescriptor& descriptor) const {
@@ -281,11 +166,11 @@ Outcome AqlQueue::kernel_dispatch(const hw::KernelDispatchPacket& packet) {
         return stopped(std::move(*fault));
     if (value != 0) return Outcome::Wait;
     short_of_scratch_ = reporting_ = false;
-    connected_.reset();
+    leave();
   }
   if (!connected_ && !connect()) return Outcome::Stop;
   if (!check_unchanged()) return Outcome::Stop;
-  const Connected queue = *connected_;
+  Connected queue = *connected_;
   std::array<u32, hw::KernelDescriptor::kWords> words{};
   if (auto fault = gpu_.memory.read(Client::CommandProcessor, packet.kernel_object,
                                     std::span(reinterpret_cast<u8*>(words.data()), sizeof words)))

@@ -173,9 +173,22 @@ void AqlQueue::packet_done() {
   auto fault = gpu_.memory.write(Client::CommandProcessor, slot(),
                                  std::span(reinterpret_cast<const u8*>(&invalid), sizeof invalid));
   read_up_to(read_ + 1);
-  const ActingAs nobody(gpu_.memory, nullptr);
-  if (!fault) fault = gpu_.memory.store(Client::CommandProcessor, description_.read_pointer, read_);
+  if (!fault) fault = publish_read_index();
   if (fault) stop(std::move(*fault));
+}
+
+// Who gives scratch back waits until the read index is past the last packet that used it, and then
+// frees it: such a queue's index passes a packet when it and all before it are complete. [ROCr
+// amd_aql_queue.cpp AsyncReclaimMainScratch(): "If current dispatch is using scratch, wait for it
+// to finish", scratch_max_use_index >= LoadReadIndexRelaxed()]
+std::optional<MemoryFault> AqlQueue::publish_read_index() {
+  const auto publish = [this, read = read_] {
+    const ActingAs nobody(gpu_.memory, nullptr);
+    return gpu_.memory.store(Client::CommandProcessor, description_.read_pointer, read);
+  };
+  if (!connected_ || !connected_->reclaims || pipeline_.empty()) return publish();
+  pipeline_.at_end(behind_all(publish));
+  return std::nullopt;
 }
 
 // Agent scope: what this GPU wrote is seen; system scope: what anybody wrote. Several L2s are no

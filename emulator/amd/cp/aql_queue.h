@@ -27,7 +27,7 @@ class AqlQueue final : public ComputeQueue {
   u64 capacity() const override { return description_.ring_bytes / amd::hw::kAqlPacketBytes; }
   void disconnect() override {
     ComputeQueue::disconnect();
-    connected_.reset();
+    leave();
   }
   bool tell_client(const HwException& exception) override;
   // Several producers ring in any order. [HSA Runtime 1.2, 2.8.3]
@@ -55,8 +55,11 @@ class AqlQueue final : public ComputeQueue {
                              const amd::hw::KernelDescriptor& descriptor) const;
   bool check_scratch_area(const ScratchRing& ring, const amd::hw::AmdQueue& queue);
   bool check_scratch_words(const ScratchRing& ring, const amd::hw::AmdQueue& queue);
-  Outcome find_scratch(const amd::hw::KernelDispatchPacket& packet, const amd::hw::AmdQueue& queue,
+  std::optional<amd::hw::AmdQueue> scratch_area(const amd::hw::KernelDispatchPacket& packet,
+                                                u64 needed);
+  Outcome find_scratch(const amd::hw::KernelDispatchPacket& packet, amd::hw::AmdQueue& queue,
                        Dispatch& dispatch);
+  static u64 scratch_share(const amd::hw::AmdQueue& queue);
 
   // Of packet_, once: what all packets have, and the signals that they name.
   bool check_header();
@@ -68,6 +71,8 @@ class AqlQueue final : public ComputeQueue {
   struct Connected {
     u64 va = 0;
     amd::hw::AmdQueue queue;
+    bool reclaims = false;  // both sides know the second area, and how scratch is given back
+    amd::hw::ScratchLastUsed last_used;
   };
   // As it is now.
   std::optional<MemoryFault> read_queue(Connected& queue);
@@ -75,6 +80,8 @@ class AqlQueue final : public ComputeQueue {
   // stopped over it. [ROCr amd_aql_queue.cpp AsyncReclaimMainScratch: "CP FW only updates its copy
   // of amd_queue_ (scratch_copy) on queue_connect"]
   bool connect();
+  std::optional<MemoryFault> exchange_capabilities(Connected& queue);
+  void leave();
   bool check_unchanged();
   bool check_queue(const amd::hw::AmdQueue& queue);
   bool check_waves(const amd::hw::AmdQueue& queue);
@@ -83,6 +90,7 @@ class AqlQueue final : public ComputeQueue {
   void acquire(amd::hw::FenceScope scope);
   // Release fence and completion signal.
   std::optional<MemoryFault> complete(amd::hw::FenceScope release, u64 signal, u64 start);
+  std::optional<MemoryFault> publish_read_index();
   std::optional<MemoryFault> read_signal(u64 va, amd::hw::AmdSignal& signal);
   // A barrier packet is behind what this signal announces, if it is 0.
   void note_dependency(u64 signal);

@@ -42,6 +42,7 @@ class Gpu::Impl {
     context_.engines = options.engines;
     context_.compute_units = options.compute_units;
     context_.waves_per_unit = options.waves_per_unit;
+    context_.scratch_reclaim = options.scratch_reclaim;
     context_.lds_unit = options.lds_unit;
     context_.lds_bytes = options.lds_bytes;
     context_.index = options.index;

@@ -37,6 +37,7 @@ struct GpuOptions {
   u32 engines = 1;        // shader engines of each XCC
   u32 compute_units = 0;  // of all XCCs, and the waves of each; 0: not judged
   u32 waves_per_unit = 0;
+  bool scratch_reclaim = false;          // firmware knows amd_queue_v2_t (aql_scratch.cc)
   u32 lds_unit = 512;                    // bytes per unit of RSRC2's LDS_SIZE
   u32 lds_bytes = 65536;                 // that a work group may have
   u32 compute_slots = ~u32{0};           // compute queues that are mapped at a time

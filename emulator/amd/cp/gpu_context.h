@@ -38,6 +38,7 @@ struct GpuContext {
   u32 engines = 1;        // shader engines of each
   u32 compute_units = 0;  // of all XCCs; 0: not known
   u32 waves_per_unit = 0;
+  bool scratch_reclaim = false;
   u32 lds_unit = 512;     // bytes per unit of RSRC2's LDS_SIZE
   u32 lds_bytes = 65536;  // that a work group may have
   int index = 0;          // for the trace

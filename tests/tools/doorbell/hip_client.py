@@ -1,4 +1,5 @@
-"""A HIP program by ctypes: on each GPU, copies, a kernel compiled at run time, one by a stream; between two, a copy.
+"""A HIP program by ctypes: on each GPU, copies, a kernel compiled at run time, one with private memory by a stream, in
+small grids and in one that fills the GPU, before and after its scratch is given back; between two GPUs, a copy.
 
 usage: hip_client.py CHIP, with the libraries of ROCm 6 (hip_test.py)
 """
@@ -9,7 +10,10 @@ import sys
 
 HIP = ctypes.CDLL("libamdhip64.so.6")
 COMPILER = ctypes.CDLL("libhiprtc.so.6")
+RUNTIME = ctypes.CDLL("libhsa-runtime64.so.1")
 COUNT, GROUP = 10_000, 256
+WAVES = 10_000  # more than any of the GPUs has slots for scratch
+AGENT_DEVICE, DEVICE_GPU = 17, 1  # HSA_AGENT_INFO_DEVICE, HSA_DEVICE_TYPE_GPU
 TO_DEVICE, TO_HOST = 1, 2  # hipMemcpyKind
 
 SOURCE = b"""
@@ -20,15 +24,11 @@ extern "C" __global__ void scale_and_add(float a, const float* x, const float* y
   __syncthreads();
   if (i < n) out[i] = a * local[255 - threadIdx.x] + y[i];
 }
-// Through private memory, but where ROCr wants AMD_QUEUE_CAPS_CP_ASYNC_RECLAIM, which the emulator does not have.
+// Through private memory: ROCr gives a small grid an area of its own, where firmware can have two.
 extern "C" __global__ void count(unsigned* out) {
-#ifdef __gfx942__
-  atomicAdd(out, 1u);
-#else
   volatile unsigned own[64];
   own[threadIdx.x & 63] = 1;
   atomicAdd(out, own[threadIdx.x & 63]);
-#endif
 }
 """
 
@@ -69,6 +69,27 @@ def launch(function, groups, group, stream, *arguments):
     call("hipModuleLaunchKernel", function, groups, 1, 1, group, 1, 1, 0, stream, pointers, None)
 
 
+def give_scratch_back():
+    """All that queues hold of it, as ROCr does when memory is short; the number of GPUs whose firmware can."""
+    agents = []
+
+    @ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint64, ctypes.c_void_p)
+    def note(agent, _):
+        kind = ctypes.c_int()
+        check(RUNTIME.hsa_agent_get_info(ctypes.c_uint64(agent), AGENT_DEVICE, ctypes.byref(kind)), "kind of agent")
+        if kind.value == DEVICE_GPU:
+            agents.append(agent)
+        return 0
+
+    check(RUNTIME.hsa_iterate_agents(note, None), "agents")
+    limit = lambda agent, size: RUNTIME.hsa_amd_agent_set_async_scratch_limit(ctypes.c_uint64(agent),
+                                                                              ctypes.c_size_t(size))
+    able = [agent for agent in agents if limit(agent, 0) == 0]
+    for agent in able:
+        check(limit(agent, 1 << 30), "limit of scratch")
+    return len(able)
+
+
 def run(device, code):
     call("hipSetDevice", device)
     module, kernel, counter, stream = (ctypes.c_void_p() for _ in range(4))
@@ -80,6 +101,10 @@ def run(device, code):
     in_x, in_y, out, counted = memory(x), memory(y), memory(got), memory(total)
     launch(kernel, -(-COUNT // GROUP), GROUP, None, ctypes.c_float(2.5), in_x, in_y, out, ctypes.c_int(COUNT))
     call("hipStreamCreate", ctypes.byref(stream))
+    launch(counter, 7, 100, stream, counted)
+    launch(counter, WAVES, 64, stream, counted)
+    call("hipStreamSynchronize", stream)
+    print("scratch given back by", give_scratch_back())
     launch(counter, 7, 100, stream, counted)
     to, size = source(total)
     call("hipMemcpyAsync", to, counted, size, TO_HOST, stream)

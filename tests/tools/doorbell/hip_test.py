@@ -15,6 +15,7 @@ from kfd_client import EmulatedCase
 ROOT = os.environ.get("DOORBELL_ROCM_ROOT")
 CLIENT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "hip_client.py")
 LIBRARY = "libamdhip64.so.6"
+COUNTED = 5 + 7 * 100 + 10_000 * 64 + 7 * 100  # by hip_client.py
 
 
 def installed():
@@ -39,7 +40,12 @@ class Hip(EmulatedCase):
         python = "python3.[0-9]*[0-9]" if ROOT else sys.executable
         done = self.emu("--gpu", gpus, "--check", "error", *options, "--", *command(python, CLIENT, chip))
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        return [line for line in done.stdout.splitlines() if line.startswith(("device", "copied"))]
+        lines = done.stdout.splitlines()
+        # Firmware of gfx942 can. [ROCr amd_gpu_agent.h AsyncScratchReclaimEnabled()]
+        able = int(gpus.partition(":CPX:")[2] or 1) if chip == "gfx942" else 0
+        given = [line for line in lines if line.startswith("scratch")]
+        self.assertEqual(set(given), {f"scratch given back by {able}"})
+        return [line for line in lines if line.startswith(("device", "copied"))]
 
     def test_rocminfo_lists_every_gpu(self):
         for gpu, name in (("gfx1030", "gfx1030"), ("gfx1100", "gfx1100"), ("gfx1201", "gfx1201"),
@@ -50,17 +56,17 @@ class Hip(EmulatedCase):
 
     def test_a_program_runs(self):
         for gpu in ("gfx1030", "gfx1100", "gfx1201", "gfx942"):
-            self.assertEqual(self.run_hip(gpu, gpu), ["device 0 wrong 0 counted 705"], gpu)
+            self.assertEqual(self.run_hip(gpu, gpu), [f"device 0 wrong 0 counted {COUNTED}"], gpu)
 
     def test_and_on_the_weakest_hardware(self):
         for gpu in ("gfx1100", "gfx942"):
             lines = self.run_hip(gpu, gpu, "--adversarial", "--races", "--seed", "3")
-            self.assertEqual(lines, ["device 0 wrong 0 counted 705"], gpu)
+            self.assertEqual(lines, [f"device 0 wrong 0 counted {COUNTED}"], gpu)
 
     def test_two_gpus_copy_to_each_other(self):
         for gpus, chip in (("gfx1100,gfx1100", "gfx1100"), ("gfx942:CPX:2", "gfx942")):
             lines = self.run_hip(gpus, chip, "--races")
-            self.assertEqual(lines, [f"device {n} wrong 0 counted 705" for n in (0, 1)] + ["copied True"], gpus)
+            self.assertEqual(lines, [f"device {n} wrong 0 counted {COUNTED}" for n in (0, 1)] + ["copied True"], gpus)
 
 
 if __name__ == "__main__":

@@ -437,6 +437,165 @@ TEST_F(AqlTest, ScratchChangesWhileTheQueueIsOff) {
   }
 }
 
+// Scratch of a queue whose client and processor both know amd_queue_v2_t: caps 40,
+// scratch_max_use_index 184, alt_scratch_max_use_index 200, alt_scratch_backing_memory_location
+// 224, alt_scratch_dispatch_limit_x 232 to z 240, alt_scratch_wave64_lane_byte_size 244,
+// alt_compute_tmpring_size 248, scratch_last_used_index 256, of each XCC main and alternate.
+// [ROCm/rocm-systems 1b1610f amd_hsa_queue.h; "CP FW Pseudocode" in amd_aql_queue.cpp]
+class AqlReclaimTest : public AqlTest {
+ protected:
+  static constexpr u64 kMain = kData, kAlternate = kData + 0x8000;
+
+  void open_reclaiming(u32 caps = 2, u64 seed = 0) {
+    open_aql({.generation = hw::Generation::Gfx9,
+              .xccs = 2,
+              .scratch_reclaim = true,
+              .adversarial = seed != 0,
+              .seed = seed});
+    launcher_.dispatches.clear();
+    poke<u16>(kDescriptor + 56, 1 << 3);
+    poke<u32>(kQueue + 40, caps);
+    poke<u64>(kQueue + 184, ~u64{0}), poke<u64>(kQueue + 200, ~u64{0});
+    set_main(64, kMain);
+    set_alternate(256, kAlternate);
+    for (u64 at = 0; at < 64; at += 8) poke<u64>(kQueue + 256 + at, 0);
+    poke<i64>(kInactive + 8, 0);
+  }
+  // Waves of 4 KiB, 4 of each XCC.
+  void set_main(u32 item_bytes, u64 va) {
+    poke<u32>(kQueue + 140, item_bytes == 0 ? 0 : 4 | 4 << 12);
+    poke<u64>(kQueue + 144, item_bytes == 0 ? 0 : va | u64{1} << 63);
+    poke<u32>(kQueue + 152, item_bytes == 0 ? 0 : 0x4000);
+    poke<u32>(kQueue + 156, item_bytes == 0 ? 0 : 0x00ea4fac);
+    poke<u64>(kQueue + 160, va);
+    poke<u64>(kQueue + 168, 0);
+    poke<u32>(kQueue + 176, item_bytes);
+  }
+  // Waves of 16 KiB, 1 of each XCC, for grids of 100 x 3.
+  void set_alternate(u32 item_bytes, u64 va) {
+    poke<u64>(kQueue + 224, va);
+    poke<u32>(kQueue + 232, 100), poke<u32>(kQueue + 236, 3), poke<u32>(kQueue + 240, 1);
+    poke<u32>(kQueue + 244, item_bytes);
+    poke<u32>(kQueue + 248, item_bytes == 0 ? 0 : 1 | 16 << 12);
+  }
+  void put_with(u32 private_bytes, u32 grid_x = 100) {
+    auto packet = dispatch(0);
+    packet[3] = grid_x, packet[6] = private_bytes;
+    put(packet);
+  }
+  void set_active(bool active) {
+    QueueDescription now = description_;
+    if (!active) now.percentage = 0;
+    gpu_->update_queue(queue_, now).value();
+  }
+};
+
+TEST_F(AqlReclaimTest, SmallGridsHaveAnAreaOfTheirOwn) {
+  open_reclaiming();
+  put_with(64), put_with(65), put_with(0);
+  ring();
+  ASSERT_EQ(launcher_.dispatches.size(), 6u) << stopped();
+  EXPECT_EQ(launcher_.dispatches[0].scratch_base, kMain);
+  EXPECT_EQ(launcher_.dispatches[1].scratch_base, kMain + 0x4000);
+  EXPECT_EQ(launcher_.dispatches[2].scratch_base, kAlternate);
+  EXPECT_EQ(launcher_.dispatches[3].scratch_base, kAlternate + 0x4000);
+  EXPECT_EQ(launcher_.dispatches[3].scratch_wave_bytes, 0x4000u);
+  // A grid that is wider than the limit, and items with more than either area has for one.
+  for (auto [bytes, width] : {std::pair{65u, 101u}, {257u, 100u}}) {
+    open_reclaiming();
+    put_with(bytes, width);
+    ring();
+    EXPECT_TRUE(launcher_.dispatches.empty());
+    EXPECT_EQ(peek<i64>(kInactive + 8), 1);
+  }
+}
+
+TEST_F(AqlReclaimTest, BothSidesSayThatTheyKnowIt) {
+  open_reclaiming();
+  put_with(64);
+  ring();
+  EXPECT_EQ(peek<u32>(kQueue + 40), 3u);
+  // The client does not: no second area, and nothing is written behind 256 bytes.
+  open_reclaiming(0);
+  poke<u64>(kQueue + 184, 0);
+  put_with(0), put_with(64), put_with(65);
+  ring();
+  EXPECT_EQ(peek<u32>(kQueue + 40), 1u);
+  EXPECT_EQ(launcher_.dispatches.size(), 4u) << stopped();
+  EXPECT_EQ(peek<i64>(kInactive + 8), 1);
+  set_active(false);
+  EXPECT_EQ(peek<u64>(kQueue + 256), 0u);
+}
+
+// The client's side as AsyncReclaimMainScratch() has it.
+TEST_F(AqlReclaimTest, GivesTheMainAreaBack) {
+  open_reclaiming();
+  put_with(0), put_with(64), put_with(65);
+  ring();
+  ASSERT_EQ(launcher_.dispatches.size(), 6u) << stopped();
+  EXPECT_EQ(peek<u64>(kQueue + 256), 0u) << "told when the queue is off the hardware";
+  set_active(false);
+  for (u64 xcc : {0, 1}) {
+    EXPECT_EQ(peek<u64>(kQueue + 256 + xcc * 16), 1u);
+    EXPECT_EQ(peek<u64>(kQueue + 264 + xcc * 16), 2u);
+  }
+  poke<u64>(kQueue + 184, 1);
+  set_active(true);
+  gpu_->run_until_idle();
+  EXPECT_EQ(peek<u64>(kQueue + 128), 3u);
+  // Mapped, and changed without a word to the processor: it does not use what was given back.
+  put_with(0);
+  ring();
+  set_main(0, 0);
+  put_with(65), put_with(64);
+  ring();
+  EXPECT_EQ(launcher_.dispatches.size(), 10u) << stopped();
+  EXPECT_EQ(launcher_.dispatches.back().scratch_base, kAlternate + 0x4000);
+  EXPECT_EQ(peek<i64>(kInactive + 8), 1);
+  set_main(64, kMain + 0x10000);
+  poke<u64>(kQueue + 184, ~u64{0});
+  poke<i64>(kInactive + 8, 0);
+  gpu_->run_until_idle();
+  ASSERT_EQ(launcher_.dispatches.size(), 12u) << stopped();
+  EXPECT_EQ(launcher_.dispatches.back().scratch_base, kMain + 0x14000);
+  EXPECT_EQ(checks_->errors(), 0u);
+}
+
+// The client frees the area when the read index is past the last packet that used it, or at once
+// when it is asked for more. [AsyncReclaimMainScratch(): "wait for it to finish";
+// HandleInsufficientScratch(): ReleaseQueueMainScratch()]
+TEST_F(AqlReclaimTest, WavesInFlightKeepTheirArea) {
+  for (u64 seed = 1; seed < 6; ++seed) {
+    open_reclaiming(2, seed);
+    int ended = 0;
+    launcher_.slices = 20;
+    launcher_.effect = [&] {
+      ++ended;
+      EXPECT_EQ(peek<u64>(kQueue + 128), 0u);
+      EXPECT_EQ(peek<i64>(kInactive + 8), 0);
+    };
+    put_with(64), put_with(257);
+    ring();
+    EXPECT_EQ(ended, 2);
+    EXPECT_EQ(peek<u64>(kQueue + 128), 1u);
+    EXPECT_EQ(peek<i64>(kInactive + 8), 1) << stopped();
+    launcher_.slices = 1, launcher_.effect = {};
+  }
+}
+
+// What the processor may still use stays as it is.
+TEST_F(AqlReclaimTest, AnAreaInUseDoesNotChange) {
+  for (bool alternate : {false, true}) {
+    open_reclaiming();
+    put_with(0);
+    ring();
+    alternate ? set_alternate(128, kAlternate) : set_main(32, kMain);
+    put_with(0);
+    ring();
+    EXPECT_EQ(count("AMD-AQL-007"), 1u) << stopped();
+  }
+}
+
 // As tinygrad does (ops_amd.py, create_queue() and then _ensure_has_local_memory()), and ROCr,
 // which fills in scratch_resource_descriptor and compute_tmpring_size behind CREATE_QUEUE.
 TEST_F(AqlTest, ScratchMayComeBeforeTheFirstDoorbell) {
