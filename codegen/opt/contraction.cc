@@ -4,10 +4,14 @@
 #include <algorithm>
 #include <bit>
 #include <numeric>
+#include <utility>
+
+#include "codegen/linear/dot.h"
 
 namespace doorbell::codegen::detail {
 
 using core::Op;
+using core::UOp;
 
 void JoinedAxis::prepend(const KernelInfo& info, i64 id) {
   ids.insert(ids.begin(), id);
@@ -87,6 +91,23 @@ JoinedAxis axis_of(const KernelInfo& info, u64 mask, const Access* result) {
 }
 
 }  // namespace
+
+i64 parts_of_word(const KernelInfo& info, const Caps& caps, const Contraction& c) {
+  const UOp reduce = info.reduces[0].reduce, product = reduce.src(0);
+  if (!has_dots(caps) || !c.is_plain || !c.i.exists() || !product.is(Op::Mul)) return 1;
+  // Words of A are read as they lie.
+  if (c.a->affine.coefficient(c.k.id()) != 1 || c.a->affine.coefficient(c.i.id()) == 1) return 1;
+  UOp x = product.src(0), y = product.src(1);
+  const auto is_of = [&](UOp one, const JoinedAxis& axis) {
+    return (one.range_mask() & (c.i.mask | c.j.mask)) == axis.mask;
+  };
+  if (is_of(x, c.j)) std::swap(x, y);
+  if (!x.is(Op::Cast) || !y.is(Op::Cast) || !is_of(x, c.i) || !is_of(y, c.j)) return 1;
+  const core::DType left = x.src(0).dtype(), right = y.src(0).dtype();
+  if (left == core::dtypes::bf16 && right == left && reduce.dtype() == core::dtypes::f32) return 2;
+  const bool bytes = left.is_int() && left.bits() == 8 && right == core::dtypes::i8;
+  return bytes && reduce.dtype() == core::dtypes::i32 ? 4 : 1;
+}
 
 std::vector<Contraction> find_contractions(const KernelInfo& info) {
   if (info.reduces.size() != 1 || !all_sizes_constant(info)) return {};

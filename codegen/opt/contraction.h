@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "codegen/caps.h"
 #include "codegen/opt/kernel_info.h"
 #include "codegen/opt/opt.h"
 
@@ -39,6 +40,11 @@ struct Contraction {
   // The innermost loops need no more than the two operands as they lie: no windows, no padding.
   bool is_plain = true;
 };
+
+// So many neighbours along k are a word (linear/dot.h), if this is a sum of products of two
+// conversions from dtypes that an instruction of the target takes; else 1. It is the amount of the
+// plan's Stage opts.
+i64 parts_of_word(const KernelInfo& info, const Caps& caps, const Contraction& c);
 
 // How the kernel may be seen as a contraction, best first: none, one, or with A and B in either
 // role. i is only in A, j only in B, k in both.

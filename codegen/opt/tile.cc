@@ -25,6 +25,10 @@
 //
 // What is staged is not the operand as it lies in memory but the largest expression that only its
 // axes vary: a conversion or a scale is computed once for each element of a tile.
+//
+// Where an instruction sums products of the parts of words (linear/dot.h), both operands are staged
+// as they are before their conversions; a word is of neighbours along k. Bytes of A are unsigned
+// there: signed ones are raised by 128, and 128 times the sum of each column of B is subtracted.
 #include <algorithm>
 
 #include "base/util/check.h"
@@ -61,12 +65,14 @@ void Tiled::find_axes() {
     if (o.op == OptOp::Upcast) i = joined_axis(info, plan, o.axis), upcast = o.amount;
     if (o.op == OptOp::Unroll) unroll = o.amount;
     if (o.op == OptOp::Thread) threads *= o.amount;
+    if (o.op == OptOp::Stage) parts = o.amount;
   }
   CHECK(j.exists() && k.exists(), "a tiled reduction needs VECTOR and TILE axes");
   CHECK(reduce.reduce_op() == Op::Add, "tiled reduction of {}", core::name_of(reduce.reduce_op()));
   mt = i.exists() ? std::max(amount_of(plan, OptOp::Tile, i.id()), upcast) : 1;
   nt = std::max(amount_of(plan, OptOp::Tile, j.id()), lanes);
   CHECK(mt % upcast == 0 && nt % lanes == 0, "tile {} x {} of {} x {}", mt, nt, upcast, lanes);
+  kc = divide_up(kc, parts) * parts;
   CHECK(kc % unroll == 0, "tile {} of {}", kc, unroll);
 }
 
@@ -181,6 +187,16 @@ Operand Tiled::find_operand(const JoinedAxis& axis, const JoinedAxis& other) con
   for (const Opt& o : plan)
     made.staged |= o.op == OptOp::Stage && o.axis == load.src(0).src(0).arg(0);
   if (!made.staged) made.value = load;
+  if (parts > 1) {
+    CHECK(single && made.staged && found[0].is(Op::Cast), "words of what is not converted");
+    made.value = found[0].src(0);
+    if (&axis == &i && made.value.dtype() == core::dtypes::i8) {
+      made.is_raised = true;
+      UOp bits = rw.make(Op::Bitcast, core::dtypes::u8, {made.value});
+      UOp sign = rw.arena().const_of(core::dtypes::u8, 0x80);
+      made.value = rw.make(Op::Xor, core::dtypes::u8, {bits, sign});
+    }
+  }
   for (const Access& access : info.accesses)
     if (access.index == load.src(0)) made.access = &access;
   const Affine& address = made.access->affine;
@@ -310,10 +326,10 @@ UOp Tiled::run() {
   UOp a_tile = stage_a();
   Registers r;
   r.tj = range(AxisType::Loop, nt / lanes);
-  UOp b_tile = stage_b(r.tj);
+  UOp b_tile = stage_b(r.tj), surplus = stage_surplus(b_tile, r);
   r.ti = range(AxisType::Loop, mt / upcast);
   r.ui = range(AxisType::Upcast, upcast), r.vj = range(AxisType::Vector, lanes);
-  UOp sums = partial_sums(a_tile, b_tile, r);
+  UOp sums = parts > 1 ? partial_dots(a_tile, b_tile, surplus, r) : partial_sums(a_tile, b_tile, r);
   if (!direct) return accumulate(r, acc, cleared, sums);
   Rebuilder epilogue = mapping(row(r), column(r), rw.index(0));
   epilogue.replace(reduce, sums);

@@ -2,6 +2,8 @@
 // tiles. For how tiles are filled see tile_stage.cc.
 #pragma once
 
+#include <absl/functional/function_ref.h>
+
 #include <optional>
 #include <vector>
 
@@ -19,6 +21,7 @@ struct Operand {
   bool staged = false;
   bool along_k = false;              // memory is contiguous along k
   i64 pitch = 0;                     // of rows in the tile
+  bool is_raised = false;            // signed bytes of A as unsigned ones, 128 more
   std::optional<WindowTile> window;  // of A only
 };
 
@@ -41,6 +44,7 @@ struct Tiled {
   JoinedAxis i, j, k;          // i: none if A is a single row
   i64 mt = 1, nt = 1, kc = 1;  // block sizes
   i64 upcast = 1, lanes = 1, unroll = 1, threads = 1;
+  i64 parts = 1;                  // neighbours along k in a word (linear/dot.h); 1: no words
   std::vector<RangeImage> outer;  // by range id: the part outside the blocks
   RangeList outer_loops;
   core::UOp ko;  // the loop over blocks of k
@@ -63,9 +67,14 @@ struct Tiled {
   std::vector<core::UOp> numbers(const JoinedAxis& axis, core::UOp all);
   std::vector<core::UOp> numbers_in_block(const JoinedAxis& axis, i64 block, core::UOp inside);
   core::UOp walk_depth(core::AxisType innermost, i64 most);
+  core::UOp word_of(absl::FunctionRef<core::UOp(i64)> part);
+  core::UOp sum_over_words(core::UOp b_tile, core::UOp in_j,
+                           absl::FunctionRef<core::UOp(core::UOp, core::UOp)> dot);
+  core::UOp stage_surplus(core::UOp b_tile, const Registers& r);
+  core::UOp partial_dots(core::UOp a_tile, core::UOp b_tile, core::UOp surplus, const Registers& r);
   core::UOp walk_width(const Operand& from, const JoinedAxis& axis, i64 width);
   Rebuilder mapping(core::UOp in_i, core::UOp in_j, core::UOp in_k);
-  core::UOp fill(const Operand& from, Rebuilder& rebuild, core::UOp in_k, core::UOp to);
+  core::UOp value_or_zero(const Operand& from, Rebuilder& rebuild, core::UOp in_k);
   core::UOp stage_rows(core::UOp tile);
   core::UOp stage_window(core::UOp tile);
   core::UOp window_at(core::UOp in_i, core::UOp in_k);

@@ -46,7 +46,8 @@ struct RegisterTile {
 // The sizes of blocks.
 class Blocking {
  public:
-  Blocking(const KernelInfo& info, const Caps& caps, const Contraction& c);
+  // `parts` neighbours along k are a word (linear/dot.h); 1: no words.
+  Blocking(const KernelInfo& info, const Caps& caps, const Contraction& c, i64 parts);
   // Empty if the axes are too short for vectors.
   Plan choose();
   // Of what choose() gave.
@@ -76,7 +77,8 @@ class Blocking {
   const KernelInfo& info_;
   const Caps& caps_;
   const Contraction c_;
-  const i64 m_, n_, k_, bytes_, width_;
+  const i64 parts_;
+  const i64 m_, n_, k_, bytes_, width_;  // k_ in words
   f64 macs_ = 1;
   i64 outer_axis_ = -1, outer_parts_ = 1, outer_ = 1;  // the longest other axis; all others
   std::vector<RegisterTile> tiles_;
@@ -88,13 +90,14 @@ class Blocking {
   Plan best_plan_;
 };
 
-Blocking::Blocking(const KernelInfo& info, const Caps& caps, const Contraction& c)
+Blocking::Blocking(const KernelInfo& info, const Caps& caps, const Contraction& c, i64 parts)
     : info_(info),
       caps_(caps),
       c_(c),
+      parts_(parts),
       m_(c.i.size),
       n_(c.j.size),
-      k_(c.k.size),
+      k_(divide_up(c.k.size, parts)),
       bytes_(info.reduces[0].reduce.dtype().bytes()),
       width_(std::max<i64>(1, caps.vector_bytes / bytes_)) {
   for (u64 m = info.output_mask & ~(c.i.mask | c.j.mask); m; m &= m - 1) {
@@ -182,7 +185,8 @@ f64 Blocking::cycles_of_packing(bool is_b) const {
   const i64 piece = vector_piece(info_, access, along_k && !along_own ? c_.k : own, most);
   const bool far =
       is_b && static_cast<f64>(n_ * k_ * bytes_) > 4 * static_cast<f64>(caps_.l2_bytes);
-  const f64 whole = kPacked + (far ? static_cast<f64>(caps_.core.far_load) : 0);
+  const f64 loads = is_b ? kPacked * static_cast<f64>(parts_) : kPacked;
+  const f64 whole = loads + (far ? static_cast<f64>(caps_.core.far_load) : 0);
   return std::max(whole, kPiece * static_cast<f64>(width_ / std::min(piece, width_)));
 }
 
@@ -260,7 +264,8 @@ Plan Blocking::choose() {
     choose_depth();
     try_blocks();
   }
-  if (c_.is_plain && !c_.b_along_k && m_ <= kMostRowsOfStreams && caps_.masked_access)
+  if (parts_ == 1 && c_.is_plain && !c_.b_along_k && m_ <= kMostRowsOfStreams &&
+      caps_.masked_access)
     try_streams();
   return best_plan_;
 }
@@ -270,15 +275,15 @@ Plan Blocking::plan() const {
   for (const JoinedAxis* axis : {&c_.k, &c_.j, &c_.i})
     for (usize n = axis->ids.size(); n-- > 1;)
       made.push_back({OptOp::Join, axis->id(), axis->ids[n - 1]});
-  made.insert(made.end(), {{OptOp::Tile, c_.k.id(), kc_}, {OptOp::Tile, c_.j.id(), nt_}});
+  made.insert(made.end(), {{OptOp::Tile, c_.k.id(), kc_ * parts_}, {OptOp::Tile, c_.j.id(), nt_}});
   if (c_.i.exists())
     made.insert(made.end(), {{OptOp::Tile, c_.i.id(), mt_}, {OptOp::Upcast, c_.i.id(), rows_}});
   made.push_back({OptOp::Vector, c_.j.id(), lanes_});
   if (streams_) {
     made.push_back({OptOp::Unroll, c_.k.id(), kc_});
   } else {
-    made.push_back({OptOp::Stage, c_.a->memory.arg(0), 1});
-    made.push_back({OptOp::Stage, c_.b->memory.arg(0), 1});
+    made.push_back({OptOp::Stage, c_.a->memory.arg(0), parts_});
+    made.push_back({OptOp::Stage, c_.b->memory.arg(0), parts_});
   }
   if (!is_threaded()) return made;
   const std::pair<i64, i64> parts[] = {
@@ -330,10 +335,14 @@ Plan tile_plan(const KernelInfo& info, const Caps& caps) {
       // With very few rows any plan along k is better than packing, and choose_plan() finds one.
       if (!dots.empty() || m <= kFewRowsOfDots) return dots;
     }
-    Blocking blocking(info, caps, c);
-    Plan made = blocking.choose();
-    if (made.empty() || (!best.empty() && blocking.best_cycles() >= cycles)) continue;
-    best = std::move(made), cycles = blocking.best_cycles();
+    const i64 most_parts = parts_of_word(info, caps, c);
+    for (i64 parts = most_parts;; parts = 1) {
+      Blocking blocking(info, caps, c, parts);
+      Plan made = blocking.choose();
+      const bool better = best.empty() || blocking.best_cycles() < cycles;
+      if (!made.empty() && better) best = std::move(made), cycles = blocking.best_cycles();
+      if (parts == 1) break;
+    }
   }
   return best;
 }

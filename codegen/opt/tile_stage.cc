@@ -16,7 +16,7 @@ using core::UOp;
 // division; the innermost in runs of up to `most` neighbours, a power of two.
 UOp Tiled::walk_depth(AxisType innermost, i64 most) {
   std::vector<i64> sizes;
-  i64 rest = kc;
+  i64 rest = kc / parts;
   for (usize n = k.ids.size(); n-- > 1 && rest % info.size(k.ids[n]) == 0;) {
     sizes.insert(sizes.begin(), info.size(k.ids[n]));
     rest /= sizes.front();
@@ -38,13 +38,12 @@ UOp Tiled::walk_width(const Operand& from, const JoinedAxis& axis, i64 width) {
   return mul_add(pieces, piece, range(AxisType::Vector, piece));
 }
 
-// Stores an element of the operand at `to`; zero behind the end of k.
-UOp Tiled::fill(const Operand& from, Rebuilder& rebuild, UOp in_k, UOp to) {
+// An element of the operand; zero behind the end of k.
+UOp Tiled::value_or_zero(const Operand& from, Rebuilder& rebuild, UOp in_k) {
   UOp value = rebuild(from.value);
   const UOp gate = image(k.size, ko, kc, in_k).gate;
-  if (gate && !from.value.is(Op::Load))
-    value = rw.where(gate, value, rw.arena().const_of(value.dtype(), 0));
-  return rw.make(Op::Store, core::dtypes::void_, {to, value});
+  if (!gate || from.value.is(Op::Load)) return value;
+  return rw.where(gate, value, rw.arena().const_of(value.dtype(), 0));
 }
 
 // A, row by row: a_tile[row * pitch + k].
@@ -58,7 +57,8 @@ UOp Tiled::stage_rows(UOp tile) {
     in_k = walk_depth(AxisType::Vector, width);
   }
   Rebuilder rebuild = mapping(row, rw.index(0), in_k);
-  UOp store = fill(a, rebuild, in_k, place(tile, mul_add(row, a.pitch, in_k)));
+  UOp to = place(tile, mul_add(row, a.pitch, in_k));
+  UOp store = rw.make(Op::Store, core::dtypes::void_, {to, value_or_zero(a, rebuild, in_k)});
   return close(rw, store, {row, in_k});
 }
 
@@ -143,9 +143,19 @@ UOp Tiled::stage_panel(const Operand& from, UOp tile, UOp number, i64 width) {
     inner = walk_width(from, is_a ? i : j, width);
   }
   UOp at = mul_add(number, width, inner), zero = rw.index(0);
-  Rebuilder rebuild = is_a ? mapping(at, zero, in_k) : mapping(zero, at, in_k);
-  UOp row = is_a ? mul_add(number, kc, in_k) : in_k;
-  UOp store = fill(from, rebuild, in_k, place(tile, mul_add(row, width, inner)));
+  UOp row = is_a ? mul_add(number, kc, in_k) : in_k, to = place(tile, mul_add(row, width, inner));
+  UOp store;
+  if (parts > 1) {
+    UOp packed = word_of([&](i64 part) {
+      UOp in_part = mul_add(in_k, parts, rw.index(part));
+      Rebuilder rebuild = mapping(zero, at, in_part);
+      return value_or_zero(from, rebuild, in_part);
+    });
+    store = rw.make(Op::Store, core::dtypes::void_, {to, packed});
+  } else {
+    Rebuilder rebuild = is_a ? mapping(at, zero, in_k) : mapping(zero, at, in_k);
+    store = rw.make(Op::Store, core::dtypes::void_, {to, value_or_zero(from, rebuild, in_k)});
+  }
   return is_a ? close(rw, store, {number, in_k, inner}) : close(rw, store, {in_k, inner});
 }
 
@@ -169,7 +179,8 @@ UOp Tiled::stage_a() {
 
 UOp Tiled::stage_b(UOp tj) {
   if (!b.staged) return UOp();
-  UOp tile = after(define(b.value.dtype(), kc * lanes), {ko, tj}, true);
+  const DType t = parts > 1 ? core::dtypes::u32 : b.value.dtype();
+  UOp tile = after(define(t, kc / parts * lanes), {ko, tj}, true);
   UOp filled = stage_panel(b, tile, tj, lanes);
   return after(tile, {filled}, false);
 }

@@ -108,9 +108,8 @@ std::string ClangWriter::frame(const std::string& body) {
       kPrelude, helpers_.source(), program_.name, parameters, body, arguments);
 }
 
-namespace {}  // namespace
-
 std::unique_ptr<Renderer> make_clang_renderer(Caps caps) {
+  caps.ops.reset(static_cast<usize>(core::Op::Wmma));  // dot products (linear/dot.h)
   return make_source_renderer("CLANG", caps, [](const LinearProgram& program, const Caps&) {
     return ClangWriter(program).write();
   });

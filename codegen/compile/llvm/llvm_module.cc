@@ -57,7 +57,7 @@ struct Diagnostics : llvm::DiagnosticHandler {
 
 std::unique_ptr<KernelFrame> make_frame(const LlvmTarget& target, const LinearProgram& program) {
   switch (target.family) {
-    case LlvmTarget::Family::Host: return make_cpu_frame(program);
+    case LlvmTarget::Family::Host: return make_cpu_frame(program, target_names(target).features);
     case LlvmTarget::Family::Amd: return make_amd_frame(program, target.chip);
     case LlvmTarget::Family::Nv: return make_nv_frame(program);
   }

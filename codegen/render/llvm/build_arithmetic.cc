@@ -3,6 +3,7 @@
 #include <llvm/IR/Intrinsics.h>
 
 #include "base/util/check.h"
+#include "codegen/linear/dot.h"
 #include "codegen/render/llvm/function_builder.h"
 #include "codegen/render/memory.h"
 
@@ -22,8 +23,23 @@ llvm::Value* FunctionBuilder::elementwise(UOp u) {
     if (!u.dtype().is_float()) return b_.CreateAdd(b_.CreateMul(x, y), z);
     return b_.CreateIntrinsic(llvm::Intrinsic::fmuladd, {x->getType()}, {x, y, z});
   }
+  if (llvm::Value* sum = add_dot(u)) return sum;
   llvm::Value* x = value(u.src(0));
   return u.nsrc() == 1 ? unary(u, x) : binary(u, x, value(u.src(1)));
+}
+
+// A sum with a Dot, by the target's instruction; null where there is none. What the Dot is made of
+// stays without a use.
+llvm::Value* FunctionBuilder::add_dot(UOp u) {
+  if (!frame_.traits().has_dots || !u.is(Op::Add)) return nullptr;
+  const std::optional<Dot> dot = find_dot(u.src(1));
+  if (!dot) return nullptr;
+  const auto lanes = [&](UOp word) {
+    llvm::Value* v = value(word);
+    return word.dtype().lanes == 1 ? b_.CreateVectorSplat(u.dtype().lanes, v) : v;
+  };
+  llvm::Value *x = lanes(dot->x), *y = lanes(dot->y);
+  return frame_.dot(b_, x, y, value(u.src(0)));
 }
 
 llvm::Value* FunctionBuilder::unary(UOp u, llvm::Value* x) {

@@ -1,4 +1,8 @@
 // The CPU's kernels: arguments by pointer to an array, work split over threads.
+#include <llvm/ADT/SmallVector.h>
+#include <llvm/Analysis/VectorUtils.h>
+#include <llvm/IR/IntrinsicsX86.h>
+
 #include "base/util/check.h"
 #include "codegen/render/llvm/kernel_frame.h"
 
@@ -7,12 +11,14 @@ namespace {
 
 class CpuFrame final : public KernelFrame {
  public:
-  using KernelFrame::KernelFrame;
-
-  const FrameTraits& traits() const override {
-    static constexpr FrameTraits kTraits{.vector_quotients = true, .masked_vectors = true};
-    return kTraits;
+  CpuFrame(const LinearProgram& program, std::string_view features) : KernelFrame(program) {
+    const auto has = [&](std::string_view name) {
+      return features.find(name) != std::string_view::npos;
+    };
+    traits_.has_dots = has("+avx512vl") && has("+avx512bf16") && has("+avx512vnni");
   }
+
+  const FrameTraits& traits() const override { return traits_; }
 
   llvm::Function* make_function(llvm::Module& module) override {
     llvm::LLVMContext& context = module.getContext();
@@ -55,14 +61,56 @@ class CpuFrame final : public KernelFrame {
     UNREACHABLE("a tensor core on a CPU");
   }
 
+  // VDPBF16PS or VPDPBUSD, in pieces of a register.
+  llvm::Value* dot(llvm::IRBuilder<>& b, llvm::Value* x, llvm::Value* y,
+                   llvm::Value* sum) override {
+    const unsigned lanes = llvm::cast<llvm::FixedVectorType>(sum->getType())->getNumElements();
+    const unsigned width = lanes > 8 ? 16 : lanes > 4 ? 8 : 4;
+    llvm::SmallVector<llvm::Value*, 4> pieces;
+    for (unsigned first = 0; first < lanes; first += width)
+      pieces.push_back(dot_of_register(b, piece_of(b, x, first, width),
+                                       piece_of(b, y, first, width),
+                                       piece_of(b, sum, first, width)));
+    return piece_of(b, llvm::concatenateVectors(b, pieces), 0, lanes);
+  }
+
  private:
+  // `width` lanes; those behind the end are poison.
+  static llvm::Value* piece_of(llvm::IRBuilder<>& b, llvm::Value* from, unsigned first,
+                               unsigned width) {
+    const unsigned all = llvm::cast<llvm::FixedVectorType>(from->getType())->getNumElements();
+    if (all == width) return from;
+    llvm::SmallVector<int, 16> lanes;
+    for (unsigned i = first; i < first + width; ++i)
+      lanes.push_back(i < all ? static_cast<int>(i) : -1);
+    return b.CreateShuffleVector(from, lanes);
+  }
+  static llvm::Value* dot_of_register(llvm::IRBuilder<>& b, llvm::Value* x, llvm::Value* y,
+                                      llvm::Value* sum) {
+    using namespace llvm::Intrinsic;
+    constexpr ID kFloat[] = {x86_avx512bf16_dpbf16ps_128, x86_avx512bf16_dpbf16ps_256,
+                             x86_avx512bf16_dpbf16ps_512};
+    constexpr ID kBytes[] = {x86_avx512_vpdpbusd_128, x86_avx512_vpdpbusd_256,
+                             x86_avx512_vpdpbusd_512};
+    const auto* type = llvm::cast<llvm::FixedVectorType>(sum->getType());
+    const unsigned size = type->getNumElements() / 8;  // 0, 1, 2
+    const ID id = type->getElementType()->isFloatTy() ? kFloat[size] : kBytes[size];
+    // LLVM 22 has other types of operands than 21.
+    const llvm::FunctionType* taken = getType(b.getContext(), id);
+    llvm::Value* first = b.CreateBitCast(x, taken->getParamType(1));
+    llvm::Value* second = b.CreateBitCast(y, taken->getParamType(2));
+    return b.CreateIntrinsic(id, {}, {sum, first, second});
+  }
+
+  FrameTraits traits_{.vector_quotients = true, .masked_vectors = true};
   llvm::Function* function_ = nullptr;
 };
 
 }  // namespace
 
-std::unique_ptr<KernelFrame> make_cpu_frame(const LinearProgram& program) {
-  return std::make_unique<CpuFrame>(program);
+std::unique_ptr<KernelFrame> make_cpu_frame(const LinearProgram& program,
+                                            std::string_view features) {
+  return std::make_unique<CpuFrame>(program, features);
 }
 
 }  // namespace doorbell::codegen

@@ -85,6 +85,7 @@ class FunctionBuilder {
 
   // build_arithmetic.cc
   llvm::Value* elementwise(core::UOp u);
+  llvm::Value* add_dot(core::UOp u);
   llvm::Value* unary(core::UOp u, llvm::Value* x);
   llvm::Value* binary(core::UOp u, llvm::Value* x, llvm::Value* y);
   llvm::Value* integer_binary(core::UOp u, llvm::Value* x, llvm::Value* y);

@@ -18,6 +18,7 @@ struct FrameTraits {
   bool native_f16 = false;        // has arithmetic on half; else f16 are integers of their bits
   bool vector_quotients = false;  // vectors of floats are divided by one instruction
   bool masked_vectors = false;    // masked loads and stores of vectors are instructions
+  bool has_dots = false;          // instructions for linear/dot.h
   bool native_maximum = false;    // llvm.maximum is the fastest way
   bool offset_addresses = false;  // base in scalar registers + 32-bit unsigned bytes is a form
   bool byte_permutes = false;     // any bytes of two words are put together by one instruction
@@ -53,6 +54,11 @@ class KernelFrame {
   // a * b + c by a tensor core; vectors of an item's elements.
   virtual llvm::Value* matrix(llvm::IRBuilder<>& b, const TensorCore& core, llvm::Value* x,
                               llvm::Value* y, llvm::Value* sum) = 0;
+  // sum + the Dot of two words (linear/dot.h), of vectors. Only where traits say it.
+  virtual llvm::Value* dot(llvm::IRBuilder<>&, llvm::Value* /*x*/, llvm::Value* /*y*/,
+                           llvm::Value* /*sum*/) {
+    return nullptr;
+  }
   // A Wmma of a tensor core that reads local memory, from the addresses of A and B; and the wait
   // for all of them before `sum` is read. Only where there is one.
   virtual llvm::Value* local_matrix(llvm::IRBuilder<>&, core::UOp /*wmma*/, llvm::Value* /*a*/,
@@ -101,8 +107,9 @@ class KernelFrame {
   const LinearProgram& program_;
 };
 
-// The entry point of program.h: CpuKernel.
-std::unique_ptr<KernelFrame> make_cpu_frame(const LinearProgram& program);
+// The entry point of program.h: CpuKernel. For a CPU with these features, as LLVM lists them.
+std::unique_ptr<KernelFrame> make_cpu_frame(const LinearProgram& program,
+                                            std::string_view features);
 // A kernel of amdgcn-amd-amdhsa, for a chip: see amd_frame.cc.
 std::unique_ptr<KernelFrame> make_amd_frame(const LinearProgram& program, std::string_view chip);
 // A kernel of nvptx64-nvidia-cuda: see nv_frame.cc.
