@@ -87,11 +87,14 @@ void add_facts(const json& child, const Options& options, int threads, Table* ta
     table->facts.push_back(fmt::format("{}: {}", name, description.get<std::string>()));
   if (!child.contains("random")) return;
   const json& shapes = child["random"];
-  table->facts.push_back(
-      fmt::format("{} random products of sizes from 1 to {}, {}: {:.1f} % of the best's speed "
-                  "(geometric mean), {:.1f} % the worst, {}",
-                  options.random_shapes, kLargest, with, 100 * number(shapes, "mean"),
-                  100 * number(shapes, "worst"), shapes["worst_name"].get<std::string>()));
+  std::string worst;
+  for (const json& shape : shapes["worst"])
+    worst += fmt::format("{}{} {:.1f} %", worst.empty() ? "" : ", ",
+                         shape["shape"].get<std::string>(), 100 * number(shape, "ratio"));
+  table->facts.push_back(fmt::format(
+      "{} random products of sizes from 1 to {}, seed {}, {}: {:.1f} % of the best's "
+      "speed (geometric mean); the worst: {}",
+      options.random_shapes, kLargest, options.seed, with, 100 * number(shapes, "mean"), worst));
 }
 
 std::vector<std::string> child_command(const Options& options, int threads) {
@@ -106,7 +109,8 @@ std::vector<std::string> child_command(const Options& options, int threads) {
                   options.device, "--against", options.against, "--python", options.python});
   if (!options.only.empty()) command.insert(command.end(), {"--only", options.only});
   if (options.random_shapes > 0)
-    command.insert(command.end(), {"--random", std::to_string(options.random_shapes)});
+    command.insert(command.end(), {"--random", std::to_string(options.random_shapes), "--seed",
+                                   std::to_string(options.seed)});
   if (options.smoke) command.push_back("--smoke");
   return command;
 }
@@ -168,6 +172,7 @@ int main(int argc, char** argv) {
   app.add_option("--against", options.against, "torch, openblas, or both with a comma between");
   app.add_option("--python", options.python, "A Python that has PyTorch");
   app.add_option("--random", options.random_shapes, "So many random products beside the others");
+  app.add_option("--seed", options.seed, "Of the random products");
   app.add_option("--threads", options.threads, "Only so many; else one, then two");
   app.add_flag("--child", options.is_child)->group("");
   try {

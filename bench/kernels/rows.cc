@@ -26,10 +26,9 @@ namespace {
 using nlohmann::json;
 using Rivals = std::vector<std::unique_ptr<Rival>>;
 
-constexpr u32 kShapeSeed = 18;
 constexpr std::chrono::milliseconds kSpinning(20);  // threads of others, after a call
 constexpr f64 kSampleSeconds = 0.05, kLimitSeconds = 8;
-constexpr usize kTurns = 11;
+constexpr usize kTurns = 11, kRandomTurns = 3, kWorst = 5;
 
 template <class T>
 T value_of(Result<T> result) {
@@ -105,12 +104,12 @@ json measure_workload(const KernelWorkload& workload, const Rivals& all, bool sm
 }
 
 // Shapes of any sizes up to kLargest, each equally likely; beside the better of the rivals.
-json measure_random(const Rivals& all, int shapes) {
-  std::mt19937 random(kShapeSeed);
+json measure_random(const Rivals& all, const Options& options) {
+  std::mt19937 random(options.seed);
   const auto size = [&] { return 1 + static_cast<i64>(random() % kLargest); };
-  f64 log_sum = 0, worst = 1e30;
-  std::string worst_name;
-  for (int i = 0; i < shapes; ++i) {
+  f64 log_sum = 0;
+  std::vector<std::pair<f64, std::string>> shapes;
+  for (int i = 0; i < options.random_shapes; ++i) {
     Product p;
     p.m = size(), p.n = size(), p.k = size();
     const KernelWorkload workload = product_workload("", p, dtypes::f32);
@@ -120,14 +119,18 @@ json measure_random(const Rivals& all, int shapes) {
       engine::synchronize();
     };
     const std::vector<Rival*> rivals = able_rivals(all, workload.task);
-    const Turns turns = take_turns(body, rivals, 3);
+    const Turns turns = take_turns(body, rivals, kRandomTurns);
     f64 ratio = 1e30;
     for (usize r = 0; r < rivals.size(); ++r)
       ratio = std::min(ratio, turns.of(r).at("ratio").get<f64>());
     log_sum += std::log(ratio);
-    if (ratio < worst) worst = ratio, worst_name = fmt::format("{}x{}x{}", p.m, p.k, p.n);
+    shapes.emplace_back(ratio, fmt::format("{}x{}x{}", p.m, p.k, p.n));
   }
-  return {{"mean", std::exp(log_sum / shapes)}, {"worst", worst}, {"worst_name", worst_name}};
+  std::sort(shapes.begin(), shapes.end());
+  json result{{"mean", std::exp(log_sum / options.random_shapes)}, {"worst", json::array()}};
+  for (usize i = 0; i < std::min(shapes.size(), kWorst); ++i)
+    result["worst"].push_back({{"shape", shapes[i].second}, {"ratio", shapes[i].first}});
+  return result;
 }
 
 }  // namespace
@@ -154,7 +157,7 @@ json measure_rows(const Options& options) {
     result["rows"].push_back(measure_workload(workload, rivals, options.smoke));
   }
   if (!rivals.empty() && options.random_shapes > 0)
-    result["random"] = measure_random(rivals, options.random_shapes);
+    result["random"] = measure_random(rivals, options);
   return result;
 }
 

@@ -9,6 +9,7 @@ namespace doorbell::bench {
 struct Options {
   bool as_json = false, smoke = false;
   int random_shapes = 0;
+  unsigned seed = 18;  // of these
   std::string device = "CPU:LLVM", only;
   std::string against = "openblas", python = "python3";
   int threads = 0;  // 0: one, then two
