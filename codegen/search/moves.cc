@@ -44,6 +44,7 @@ class Moves {
 struct Blocks {
   i64 i = -1, j = -1, k = -1;
   i64 mt = 1, nt = 1, kc = 1, rows = 1, lanes = 1, unroll = 1;
+  i64 parts = 1;  // of a word along k
   bool threads_of_blocks = false;
   Plan others;  // Stage, and Thread of other axes
   Plan joins;
@@ -57,6 +58,7 @@ std::optional<Blocks> blocks_of(const KernelInfo& info, const Plan& plan) {
     if (o.op == OptOp::Vector) b.j = o.axis, b.lanes = o.amount;
     if (o.op == OptOp::Upcast) b.i = o.axis, b.rows = o.amount;
     if (o.op == OptOp::Unroll) b.unroll = o.amount;
+    if (o.op == OptOp::Stage) b.parts = o.amount;
     if (o.op == OptOp::Join) b.joins.push_back(o);
   }
   if (b.j < 0 || b.k < 0) return std::nullopt;
@@ -86,7 +88,8 @@ Plan plan_of(const KernelInfo& info, const Caps& caps, Blocks b) {
   if (b.rows * vectors >= 2 * caps.vector_registers) return {};
   if (b.kc < k && b.mt * b.nt * bytes > kMostSums) return {};
   const bool staged = has_opt(b.others, OptOp::Stage);
-  if (staged && std::max(b.mt, b.lanes) * b.kc * bytes > kMostPacked) return {};
+  const i64 words = divide_up(b.kc, b.parts);
+  if (staged && std::max(b.mt, b.lanes) * words * bytes > kMostPacked) return {};
   Plan plan = b.joins;
   plan.insert(plan.end(), {{OptOp::Tile, b.k, b.kc}, {OptOp::Tile, b.j, b.nt}});
   if (b.i >= 0) plan.insert(plan.end(), {{OptOp::Tile, b.i, b.mt}, {OptOp::Upcast, b.i, b.rows}});
@@ -116,7 +119,7 @@ void add_block_moves(const KernelInfo& info, const Caps& caps, const Blocks& fro
   step("vector*2,upcast/2", [](Blocks& b) { b.lanes *= 2, b.rows = divide_up(b.rows, 2); });
   step("vector/2,upcast*2", [](Blocks& b) { b.lanes /= 2, b.rows *= 2; });
   step("threads", [](Blocks& b) { b.threads_of_blocks = !b.threads_of_blocks; });
-  if (from.unroll == 1) step("unroll*2", [](Blocks& b) { b.unroll = 2; });
+  if (from.unroll == 1 && from.parts == 1) step("unroll*2", [](Blocks& b) { b.unroll = 2; });
   if (from.i < 0) return;
   step("tile.i*2", [](Blocks& b) { b.mt *= 2; });
   step("tile.i/2", [](Blocks& b) { b.mt = divide_up(b.mt, 2); });
