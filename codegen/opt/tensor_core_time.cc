@@ -290,14 +290,11 @@ f64 TensorCorePlan::elements_of_item(const Access& a, const Block& b) const {
 i64 TensorCorePlan::registers_beside(const Block& b) const {
   const i64 operands = (b.row_tiles + b.column_tiles) * core_->operand_elements;
   f64 copied = 0;
-  bool transposes = false;
   for (const Access& a : info_.accesses) {
     if (a.store || !(a.mask >> depth_ & 1) || fills_async(b)) continue;
     const bool narrow = b.taps > 1 && !copies_whole(a, b);
     copied += elements_of_item(a, b) * static_cast<f64>(narrow ? 4 : core_->operand_bytes()) / 4;
-    transposes |= !narrow && loads_transpose(a, b);
   }
-  if (transposes) copied *= 2;  // LLVM 22 has such loads of two tiles before the products of one
   const i64 of_operands = operands * core_->operand_bytes() / 4, of_copy = static_cast<i64>(copied);
   return b.taps > 1 ? std::max(of_operands, of_copy) : of_operands + of_copy;
 }

@@ -22,6 +22,7 @@
 #include "base/util/check.h"
 #include "base/util/try.h"
 #include "codegen/compile/llvm/disassemble.h"
+#include "codegen/compile/llvm/drop_wraps.h"
 #include "codegen/compile/llvm/llvm_api.h"
 #include "codegen/compile/llvm/order_matrices.h"
 #include "codegen/compile/llvm/split_masked.h"
@@ -110,7 +111,10 @@ class Api : public LlvmApi {
     optimise(*function, *machine);
     if (target.family == LlvmTarget::Family::Host)
       split_masked(*function, vector_register_bits(*machine, *function));
-    if (target.family == LlvmTarget::Family::Amd) order_matrices(*function);
+    if (target.family == LlvmTarget::Family::Amd) {
+      if (!target.chip.starts_with("gfx9")) drop_wraps(*function);
+      order_matrices(*function);
+    }
     llvm::SmallVector<char, 0> object;
     llvm::raw_svector_ostream stream(object);
     llvm::legacy::PassManager emit;

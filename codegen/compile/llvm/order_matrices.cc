@@ -24,11 +24,12 @@ namespace {
 using llvm::Instruction;
 
 constexpr unsigned kLocalSpace = 3;
-constexpr u64 kRegisters = 256, kOtherRegisters = 64, kLoadRegisters = 4;
-constexpr i64 kWorthOrder = 16;  // products between two barriers
+constexpr u64 kRegisters = 256, kOtherRegisters = 64, kAddressRegisters = 16, kLoadRegisters = 4;
+constexpr usize kFirstLoads = 2;  // that a step's first product takes
+constexpr i64 kWorthOrder = 16;   // products between two barriers
 // Scalar instructions and accesses of global memory may pass; what waits for the latter may not.
 // [LLVM AMDGPUUsage, "llvm.amdgcn.sched.barrier"]
-constexpr u32 kMayPass = 0x4 | 0x10;
+constexpr u32 kMayPass = 0x4 | 0x10, kScalarMayPass = 0x4;
 
 bool is_matrix(const llvm::Value* v) {
   const auto* call = llvm::dyn_cast<llvm::CallInst>(v);
@@ -47,15 +48,37 @@ bool is_local_load(const Instruction* i) {
   return load && load->getPointerAddressSpace() == kLocalSpace;
 }
 
+bool is_local_store(const Instruction* i) {
+  const auto* store = llvm::dyn_cast<llvm::StoreInst>(i);
+  return store && store->getPointerAddressSpace() == kLocalSpace;
+}
+
 u64 registers(const llvm::Value* v) {
   return v->getType()->getPrimitiveSizeInBits().getFixedValue() / 32;
+}
+
+// Whether a product's operand is a load, or made of it.
+bool takes(const llvm::Value* v, const Instruction* load) {
+  const auto* u = llvm::dyn_cast<Instruction>(v);
+  if (u == load || !u) return u == load;
+  if (!is_matrix(u) && (u->mayReadOrWriteMemory() || llvm::isa<llvm::PHINode>(u))) return false;
+  return std::ranges::any_of(u->operands(), [&](const llvm::Use& operand) {
+    return !is_matrix(operand.get()) && takes(operand.get(), load);
+  });
+}
+
+// Keeps instructions of other kinds than `may_pass` on their side.
+void pin(Instruction* before, u32 may_pass = kMayPass) {
+  llvm::IRBuilder<> b(before);
+  b.CreateIntrinsic(llvm::Intrinsic::amdgcn_sched_barrier, llvm::ArrayRef<llvm::Type*>(),
+                    llvm::ArrayRef<llvm::Value*>(b.getInt32(may_pass)));
 }
 
 // The instructions between two barriers.
 class Segment {
  public:
   explicit Segment(std::span<Instruction* const> all) : all_(all.begin(), all.end()) {}
-  void order();
+  u64 order();  // how many registers sums and operands take, or 0 where it does nothing
 
  private:
   struct Step {
@@ -66,11 +89,12 @@ class Segment {
   bool find_steps();
   bool find_operands(Instruction* u, Step* step);
   bool is_closed() const;
-  bool is_ahead() const;
+  u64 registers_of(usize steps) const;
   Instruction* last_product() const;
-  void load(const Step& step, Instruction* before, bool ahead);
+  void load(std::span<Instruction* const> loads, Instruction* before, usize last);
+  void order_in_turn(Instruction* before);
+  usize last_uses(const Step& step, usize product) const;
   void place(Instruction* u, Instruction* before);
-  void pin(Instruction* before);
 
   std::vector<Instruction*> all_;
   std::map<const Instruction*, usize> place_;
@@ -126,7 +150,7 @@ bool Segment::find_steps() {
   }
   if (!levels.empty()) sums_ = levels[0].size();
   for (const std::vector<Instruction*>& products : levels) {
-    Step step{.products = products};
+    Step step{products, {}};
     for (Instruction* u : products) {
       for (llvm::Use& operand : u->operands()) {
         auto* made = llvm::dyn_cast<Instruction>(operand.get());
@@ -165,16 +189,16 @@ Instruction* Segment::last_product() const {
   return *std::find_if(all_.rbegin(), all_.rend(), [](Instruction* u) { return is_matrix(u); });
 }
 
-// Whether registers are left for the operands of two steps.
-bool Segment::is_ahead() const {
+// Of sums, and of the operands of so many steps, one or two, at once.
+u64 Segment::registers_of(usize steps) const {
   u64 most = 0, before = 0;
   for (const Step& step : steps_) {
     u64 loaded = 0;
     for (const Instruction* load : step.loads) loaded += registers(load);
     most = std::max(most, loaded + before);
-    before = loaded;
+    before = steps > 1 ? loaded : 0;
   }
-  return sums_ * registers(steps_[0].products[0]) + most + kOtherRegisters <= kRegisters;
+  return sums_ * registers(steps_[0].products[0]) + most;
 }
 
 // With what it is made of, of the instructions without effect that are not there yet.
@@ -188,46 +212,83 @@ void Segment::place(Instruction* u, Instruction* before) {
   u->moveBefore(*before->getParent(), before->getIterator());
 }
 
-void Segment::pin(Instruction* before) {
-  llvm::IRBuilder<> b(before);
-  b.CreateIntrinsic(llvm::Intrinsic::amdgcn_sched_barrier, llvm::ArrayRef<llvm::Type*>(),
-                    llvm::ArrayRef<llvm::Value*>(b.getInt32(kMayPass)));
-}
-
-// A step ahead, the first instruction needs what is loaded last: loads arrive in order, and the
-// others do not wait.
-void Segment::load(const Step& step, Instruction* before, bool ahead) {
-  const usize of_first = 2;
-  for (usize i = step.loads.size(); i-- > 0;) {
-    if (ahead && step.levels == 1 && i + 1 == of_first) pin(before);
-    step.loads[i]->moveBefore(*before->getParent(), before->getIterator());
+// Loads arrive in order: where the first product needs what is loaded last, the others do not wait.
+void Segment::load(std::span<Instruction* const> loads, Instruction* before, usize last) {
+  for (usize i = loads.size(); i-- > 0;) {
+    if (i + 1 == last) pin(before);
+    loads[i]->moveBefore(*before->getParent(), before->getIterator());
   }
 }
 
-void Segment::order() {
-  if (!find_steps() || !is_closed()) return;
-  const usize ahead = is_ahead() ? 1 : 0;
+// Without registers for all operands of another step: as soon as the last product that takes an
+// operand is there, one of the next step takes its registers. One wait is for all of a step's.
+void Segment::order_in_turn(Instruction* before) {
+  load(steps_[0].loads, before, kFirstLoads);
+  for (usize i = 0; i < steps_.size(); ++i) {
+    const std::vector<Instruction*>& products = steps_[i].products;
+    std::span<Instruction* const> next;
+    if (i + 1 < steps_.size()) next = steps_[i + 1].loads;
+    for (usize p = 0; p < products.size(); ++p) {
+      if (p < 2) pin(before);
+      place(products[p], before);
+      const usize free = std::min(last_uses(steps_[i], p), next.size());
+      if (free == 0 || next.size() <= kFirstLoads) continue;
+      pin(before);
+      const usize left = std::max(next.size() - free, kFirstLoads);
+      load(next.subspan(left), before, 0);
+      pin(before);
+      next = next.first(left);
+    }
+    if (!next.empty()) pin(before);
+    load(next, before, kFirstLoads);
+  }
+}
+
+// Of a step's loads, how many its product of this number is the last to take.
+usize Segment::last_uses(const Step& step, usize product) const {
+  const auto is_later = [&](const Instruction* load) {
+    return std::any_of(step.products.begin() + static_cast<std::ptrdiff_t>(product) + 1,
+                       step.products.end(), [&](const Instruction* u) { return takes(u, load); });
+  };
+  return static_cast<usize>(std::ranges::count_if(step.loads, [&](const Instruction* load) {
+    return takes(step.products[product], load) && !is_later(load);
+  }));
+}
+
+u64 Segment::order() {
+  if (!find_steps() || !is_closed()) return 0;
+  const usize ahead = registers_of(2) + kOtherRegisters <= kRegisters ? 1 : 0;
+  const auto in_order = [](const Step& s) { return s.levels == 1 ? kFirstLoads : 0; };
   Instruction* end = last_product()->getNextNode();
-  for (usize i = 0; i < std::min(ahead, steps_.size()); ++i) load(steps_[i], end, true);
+  if (ahead == 0 && std::ranges::all_of(steps_, [](const Step& s) { return s.levels == 1; })) {
+    order_in_turn(end);
+    return registers_of(1);
+  }
+  if (ahead > 0) load(steps_[0].loads, end, in_order(steps_[0]));
   for (usize i = 0; i < steps_.size(); ++i) {
     if (i + ahead < steps_.size()) {
       if (i > 0) pin(end);
-      load(steps_[i + ahead], end, ahead > 0);
+      load(steps_[i + ahead].loads, end, ahead > 0 ? in_order(steps_[i + ahead]) : 0);
       pin(end);
     }
     for (Instruction* u : steps_[i].products) place(u, end);
   }
+  return registers_of(1 + ahead);
 }
 
 // Whether it is loaded from global memory, or put together of what is.
 bool is_copied(const llvm::Value* v) {
   const auto* u = llvm::dyn_cast<Instruction>(v);
   if (!u) return false;
-  if (llvm::isa<llvm::BitCastInst, llvm::ShuffleVectorInst, llvm::InsertElementInst>(u))
+  if (llvm::isa<llvm::BitCastInst, llvm::ShuffleVectorInst, llvm::InsertElementInst,
+                llvm::SelectInst>(u))
     return std::ranges::any_of(u->operands(),
                                [](const llvm::Use& o) { return is_copied(o.get()); });
   const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(u);
-  return (call && call->getIntrinsicID() == llvm::Intrinsic::amdgcn_raw_ptr_buffer_load) ||
+  const llvm::Intrinsic::ID id = call ? call->getIntrinsicID() : llvm::Intrinsic::not_intrinsic;
+  return id == llvm::Intrinsic::amdgcn_raw_ptr_buffer_load ||
+         id == llvm::Intrinsic::amdgcn_global_load_tr_b64 ||
+         id == llvm::Intrinsic::amdgcn_global_load_tr_b128 ||
          (llvm::isa<llvm::LoadInst>(u) && !is_local_load(u));
 }
 
@@ -274,25 +335,30 @@ llvm::Value* take_all(llvm::IRBuilder<>& b, std::vector<llvm::Value*> words, llv
   return b.CreateCall(code, words);
 }
 
-// What local stores between two barriers are made of that was loaded before the first of these.
+// What local stores between two barriers are made of that was loaded before the first of these, or,
+// where nothing is multiplied, before the stores.
 class Copies {
  public:
   explicit Copies(std::span<Instruction* const> all) : all_(all.begin(), all.end()) {
     for (const Instruction* u : all_) inside_.insert(u);
+    multiplies_ = std::ranges::any_of(all_, is_matrix);
   }
-  void join();
+  void join(u64 used);
 
  private:
+  void keep_apart(u64 used);
   void find(Instruction* u);
+  bool move_behind_loads();
   bool takes_loaded(const Instruction* u) const;
 
   std::vector<Instruction*> all_, loaded_;
   std::set<const Instruction*> inside_, known_, users_;
+  bool multiplies_ = false;
 };
 
 void Copies::find(Instruction* u) {
   if (!known_.insert(u).second) return;
-  if (llvm::isa<llvm::PHINode>(u) || (is_copied(u) && !inside_.contains(u))) {
+  if (llvm::isa<llvm::PHINode>(u) || (is_copied(u) && (!inside_.contains(u) || !multiplies_))) {
     loaded_.push_back(u);
     return;
   }
@@ -302,20 +368,33 @@ void Copies::find(Instruction* u) {
     if (auto* made = llvm::dyn_cast<Instruction>(operand.get())) find(made);
 }
 
+// LLVM has the next tile's loads before this one's stores. Where there are no registers for both,
+// they stay behind: `used` are taken besides.
+void Copies::keep_apart(u64 used) {
+  u64 copied = 0;
+  for (const Instruction* u : loaded_) copied += registers(u);
+  const auto store = std::find_if(all_.rbegin(), all_.rend(), is_local_store);
+  if (used == 0 || used + 2 * copied + kAddressRegisters <= kRegisters || store == all_.rend())
+    return;
+  pin((*store)->getNextNode(), kScalarMayPass);
+}
+
 // Takes all of them at once by an instruction of no code: one wait is for all. It also takes a sum,
 // so that it stands behind most of the products: LLVM would wait as soon as it can.
-void Copies::join() {
+void Copies::join(u64 used) {
   for (Instruction* u : all_) {
-    auto* store = llvm::dyn_cast<llvm::StoreInst>(u);
-    if (!store || store->getPointerAddressSpace() != kLocalSpace) continue;
+    if (!is_local_store(u)) continue;
     users_.insert(u);
-    if (auto* made = llvm::dyn_cast<Instruction>(store->getValueOperand())) find(made);
+    auto* stored = llvm::cast<llvm::StoreInst>(u)->getValueOperand();
+    if (auto* made = llvm::dyn_cast<Instruction>(stored)) find(made);
   }
+  keep_apart(used);
   if (loaded_.size() < 2 || !std::ranges::all_of(loaded_, is_words)) return;
   const auto takes = [&](const Instruction* u) { return takes_loaded(u); };
   const auto first = std::ranges::find_if(all_, takes);
   std::vector<Instruction*> products;
   std::copy_if(all_.begin(), first, std::back_inserter(products), is_matrix);
+  if (!move_behind_loads()) return;
   llvm::IRBuilder<> b(*first);
   std::vector<llvm::Value*> words;
   for (Instruction*& u : loaded_) {
@@ -332,6 +411,29 @@ void Copies::join() {
       return users_.contains(llvm::cast<Instruction>(use.getUser()));
     });
   }
+}
+
+// What is loaded between the same barriers is loaded first. False if something else is in between.
+bool Copies::move_behind_loads() {
+  const auto is_loaded = [&](const Instruction* u) {
+    return inside_.contains(u) && std::ranges::find(loaded_, u) != loaded_.end();
+  };
+  const auto last = std::find_if(all_.rbegin(), all_.rend(), is_loaded);
+  if (multiplies_ || last == all_.rend()) return true;
+  const auto is_user = [&](const Instruction* u) { return users_.contains(u); };
+  const std::vector<Instruction*> before(std::find_if(all_.begin(), last.base(), is_user),
+                                         last.base());
+  const auto stays = [&](const Instruction* u) {
+    const bool takes = std::ranges::any_of(u->operands(), [&](const llvm::Use& operand) {
+      return users_.contains(llvm::dyn_cast<Instruction>(operand.get()));
+    });
+    return !users_.contains(u) && (takes || is_local_load(u) || u->mayWriteToMemory());
+  };
+  if (std::ranges::any_of(before, stays)) return false;
+  Instruction* behind = (*last)->getNextNode();
+  for (Instruction* u : before)
+    if (is_user(u)) u->moveBefore(*behind->getParent(), behind->getIterator());
+  return true;
 }
 
 bool Copies::takes_loaded(const Instruction* u) const {
@@ -359,8 +461,9 @@ void order_matrices(llvm::Function& function) {
       return std::ranges::count_if(s, is_matrix) >= kWorthOrder;
     };
     if (std::ranges::none_of(segments, is_worth)) continue;
-    for (const std::vector<Instruction*>& s : segments) Segment(s).order();
-    for (const std::vector<Instruction*>& s : segments_of(block)) Copies(s).join();
+    u64 used = 0;
+    for (const std::vector<Instruction*>& s : segments) used = std::max(used, Segment(s).order());
+    for (const std::vector<Instruction*>& s : segments_of(block)) Copies(s).join(used);
   }
 }
 

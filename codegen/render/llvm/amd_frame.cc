@@ -88,12 +88,12 @@ class AmdFrame final : public GpuFrame {
   }
 
   // A buffer load: the addresses of its items in a vector register, what is the same for all in a
-  // scalar one, which constants that do not fit the instruction are added to. Where they do, one
-  // vector register serves all loads of an operand: LLVM finds the constant only beside what
-  // changes in the loop, so all of the sum is in that register. Wide loads have few constants, and
-  // a register for each. Behind the buffer's end, zeros are loaded: there is the address of an item
-  // whose gate is false. A negative constant is one of a buffer that begins earlier, where no gate
-  // is true.
+  // scalar one, and a constant that is the instruction's own. LLVM finds the constant only beside
+  // what changes in the loop. So all that changes is in one vector register for the many narrow loads
+  // of an operand, whose scalar register has the rest of the constant, which does not change. Wide
+  // loads have few constants, and a vector register for each; gfx12's instructions have room for
+  // them. Behind the buffer's end, zeros are loaded: there is the address of an item whose gate is
+  // false. A negative constant is one of a buffer that begins earlier, where no gate is true.
   llvm::Instruction* load_in_step([[maybe_unused]] llvm::IRBuilder<>& b,
                                   [[maybe_unused]] llvm::Type* type, [[maybe_unused]] usize slot,
                                   [[maybe_unused]] const StepAddress& at) override {
@@ -115,11 +115,14 @@ class AmdFrame final : public GpuFrame {
     if (bits > 32) words = llvm::FixedVectorType::get(words, bits / 32);
     llvm::Value *of_item = at.of_item, *of_all = at.of_all;
     if (at.gate) of_item = b.CreateSelect(at.gate, of_item, b.getInt32(kBehindEnd));
-    const u32 constant = static_cast<u32>(at.constant + before);
-    const bool fits = constant < (is_gfx12_ ? kLongOffsets : bits <= 16 ? kShortOffsets : 0);
-    if (fits) of_item = b.CreateAdd(of_item, of_all), of_all = b.getInt32(0);
-    llvm::Value*& sum = bits <= 16 && !fits ? of_all : of_item;
-    sum = b.CreateAdd(sum, b.getInt32(constant));
+    u32 constant = static_cast<u32>(at.constant + before);
+    const bool is_narrow = bits <= 16, is_own = is_gfx12_ && constant < kLongOffsets;
+    if (is_narrow || is_own) {
+      const u32 own = is_own ? constant : constant % kShortOffsets;
+      of_item = b.CreateAdd(of_item, of_all), of_all = b.getInt32(constant - own);
+      constant = own;
+    }
+    of_item = b.CreateAdd(of_item, b.getInt32(constant));
     return b.CreateIntrinsic(llvm::Intrinsic::amdgcn_raw_ptr_buffer_load, {words},
                              {buffer_of(slot, before), of_item, of_all, b.getInt32(0)});
 #else
