@@ -97,6 +97,12 @@ bool Stager::can_transpose() const {
          is_aligned(to_affine(load_.src(0).src(1)), dims_[0].axis, kLines);
 }
 
+// Into blocks of so many lanes, if each item has some: of these a load and a store have more.
+bool Stager::can_widen(i64 elements, i64 lanes) const {
+  return dims_.size() == 2 && rows_.back() == 1 && whole_ == 0 && dims_[1].tap < 0 &&
+         dims_[1].extent % kWideBlock == 0 && elements >= lanes * kWideBlock * loops_.all_items();
+}
+
 // Whole vectors, where the address and the gates allow.
 void Stager::find_block() {
   by_load_ = can_transpose();
@@ -120,6 +126,11 @@ void Stager::find_block() {
   // Neighbours in the tile are not neighbours in global memory.
   const bool gathers = rows_.back() == 0 && first.stride != 1 && bytes < 4;
   if ((transposes() || gathers) && parts(last).matrix > 1) {
+    for (i64 wide = lanes_; wide >= kWideBlock; wide /= 2) {
+      if (!fits(wide) || !can_widen(tile, wide)) continue;
+      lanes_ = wide, down_ = kWideBlock, skew_ = kSkewBytes / bytes;
+      return;
+    }
     lanes_ = gathers ? 1 : std::min<i64>(lanes_, 4);
     while (!fits(lanes_)) lanes_ /= 2;
     down_ = std::clamp<i64>(loops_.caps.vector_bytes / bytes, 1, 16);
@@ -196,6 +207,7 @@ UOp Stager::place(UOp memory, UOp base, const std::vector<UOp>& at, UOp gate) {
       UOp scaled = rw_.mul(at[i], dims_[i].pitch);
       index = rw_.add(index, scaled);
     }
+    if (skew_ > 0) index = loops_.mul_add(rw_.floordiv(at[0], lanes_), skew_, index);
   }
   if (!gate) return rw_.make(Op::Index, memory.dtype(), {memory, index});
   return rw_.make(Op::Index, memory.dtype(), {memory, index, gate});

@@ -23,6 +23,9 @@
 namespace doorbell::codegen::detail {
 
 inline constexpr i64 kMaxUnrolledCopies = 8;  // of an item
+// Of a large operand that is transposed, an item copies blocks of at least so many rows and
+// columns. What is left free behind a block's rows keeps neighbouring items in different banks.
+inline constexpr i64 kWideBlock = 8, kSkewBytes = 64;
 
 // Other values of loops.
 using LoopValues = std::span<const std::pair<core::UOp, core::UOp>>;
@@ -68,7 +71,10 @@ class Stager {
   // The elements that a work item reads, of the tile at element `base`. `left`: so many batches of
   // matrix instructions that read local memory may be done later.
   core::UOp read(core::UOp memory, core::UOp base, i64 left);
-  i64 count() const { return dims_[rows_.front()].extent * dims_[rows_.front()].pitch; }
+  i64 count() const {
+    const Dim& d = dims_[rows_.front()];
+    return d.extent * d.pitch + d.extent / lanes_ * skew_;
+  }
   i64 alignment() const { return loops_.reads_local ? kLocalTileAlignment : 0; }
   i64 copies() const;
   i64 held_count() const { return copies() * lanes_ * down_; }
@@ -101,6 +107,7 @@ class Stager {
   void find_block();
   void find_whole();
   bool can_transpose() const;
+  bool can_widen(i64 elements, i64 lanes) const;
   std::vector<Digit> digits() const;
   core::UOp begin_block(Block* b);
   Block block(core::AxisType lanes, core::AxisType rows);
@@ -134,6 +141,7 @@ class Stager {
   // An item copies blocks: `lanes_` neighbours in global memory by `down_` neighbours in the tile,
   // if those are others. Where the tile's neighbours are apart in global memory, lanes_ is 1.
   i64 lanes_ = 1, down_ = 1;
+  i64 skew_ = 0;               // elements behind lanes_ rows
   bool by_load_ = false;       // rows of lanes_, of which a load makes columns
   usize whole_ = 0;            // so many of dims_, the fastest, are in each block as a whole
   bool along_output_ = false;  // the tile's rows: matrix loads transpose them

@@ -52,6 +52,7 @@ class TensorCorePlan {
   i64 copies_of_item(const Block& b) const;
   bool copies_boxes(const Block& b) const;
   bool copies_whole(const Access& a, const Block& b) const;
+  bool copies_wide(const Access& a, const Block& b) const;
   bool loads_transpose(const Access& a, const Block& b) const;
   f64 elements_of_item(const Access& a, const Block& b) const;
   i64 registers_beside(const Block& b) const;

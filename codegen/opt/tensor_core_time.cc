@@ -72,8 +72,13 @@ i64 TensorCorePlan::bytes(const Block& b) const {
   const i64 depth = tile_depth(b), least = caps_.async_copies ? depth : 0;
   const i64 padded =
       core_->reads_local ? 0 : std::max(rows_of(b), least) + std::max(columns_of(b), least);
+  i64 skewed = 0;
+  for (const Access& a : info_.accesses) {
+    if (!a.store && a.mask >> depth_ & 1 && copies_wide(a, b))
+      skewed += extent(a, b) / kWideBlock * kSkewBytes;
+  }
   const i64 tiles = b.buffers * ((rows_of(b) + columns_of(b)) * depth * core_->operand_bytes() +
-                                 padded * 16 + 128);
+                                 padded * 16 + skewed + 128);
   return tiles + (b.depth_waves > 1 ? b.depth_waves * rows_of(b) * columns_of(b) * 4 : 0);
 }
 
@@ -265,6 +270,13 @@ bool TensorCorePlan::copies_whole(const Access& a, const Block& b) const {
   return b.taps > 1 && a.affine.coefficient(depth_).value_or(0) == b.taps;
 }
 
+// As Stager::can_widen() says, or more often.
+bool TensorCorePlan::copies_wide(const Access& a, const Block& b) const {
+  const i64 other = a.mask >> rows_ & 1 ? rows_ : columns_;
+  return !core_->reads_local && !copies_async(a) && b.taps == 1 && axes_.contiguous(a, other) &&
+         elements_of_item(a, b) >= kWideBlock * kWideBlock && !loads_transpose(a, b);
+}
+
 // As Stager::can_transpose() says.
 bool TensorCorePlan::loads_transpose(const Access& a, const Block& b) const {
   const i64 other = a.mask >> rows_ & 1 ? rows_ : columns_, along = extent(a, b);
@@ -322,7 +334,8 @@ f64 TensorCorePlan::copy_instructions(const Block& b) const {
     }
     const i64 axis = a.mask >> rows_ & 1 ? rows_ : columns_;
     const bool wide = copies_whole(a, b) || (axes_.contiguous(a, axis) && &a != windows_.over);
-    count += (wide ? bytes / 8 : elements) + bytes / 4 + bytes / 16;
+    const f64 narrow = copies_wide(a, b) ? elements / 8 : bytes / 8;
+    count += (wide ? narrow : elements) + bytes / 4 + bytes / 16;
   }
   return count;
 }

@@ -6,9 +6,11 @@
 
 namespace doorbell::codegen {
 
-// All operands of a step along the depth are loaded from local memory at once, and, where registers
-// are left, a step ahead: its instructions wait once. What the next tile is stored from waits for
-// its loads once. Needs: registers are values. Guarantees: the same values.
+// All operands of a step along the depth are loaded from local memory together, and its
+// instructions wait once: a step ahead where registers are left, else as the step before leaves
+// registers free.
+// What the next tile is stored from waits for its loads once. Needs: registers are values.
+// Guarantees: the same values.
 void order_matrices(llvm::Function& function);
 
 }  // namespace doorbell::codegen

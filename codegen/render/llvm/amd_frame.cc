@@ -89,11 +89,11 @@ class AmdFrame final : public GpuFrame {
 
   // A buffer load: the addresses of its items in a vector register, what is the same for all in a
   // scalar one, and a constant that is the instruction's own. LLVM finds the constant only beside
-  // what changes in the loop. So all that changes is in one vector register for the many narrow loads
-  // of an operand, whose scalar register has the rest of the constant, which does not change. Wide
-  // loads have few constants, and a vector register for each; gfx12's instructions have room for
-  // them. Behind the buffer's end, zeros are loaded: there is the address of an item whose gate is
-  // false. A negative constant is one of a buffer that begins earlier, where no gate is true.
+  // what changes in the loop. So all that changes is in one vector register for the many narrow
+  // loads of an operand, whose scalar register has the rest of the constant, which does not change.
+  // Wide loads have few constants, and a vector register for each; gfx12's instructions have room
+  // for them. Behind the buffer's end, zeros are loaded: there is the address of an item whose gate
+  // is false. A negative constant is one of a buffer that begins earlier, where no gate is true.
   llvm::Instruction* load_in_step([[maybe_unused]] llvm::IRBuilder<>& b,
                                   [[maybe_unused]] llvm::Type* type, [[maybe_unused]] usize slot,
                                   [[maybe_unused]] const StepAddress& at) override {

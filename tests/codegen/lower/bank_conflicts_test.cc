@@ -12,6 +12,7 @@
 
 #include "base/util/check.h"
 #include "codegen/lower/lower.h"
+#include "codegen/opt/split_depth.h"
 #include "codegen/render/amd_caps.h"
 #include "codegen/render/memory.h"
 #include "codegen/render/nv_caps.h"
@@ -141,6 +142,21 @@ TEST(BankConflictsOfWindows, OneWhereChannelsEnd) {
         const core::KernelAst kernel = conv_kernel(images, 64, 64, 66 - 2 * pad, 3, pad, dt::f16);
         expect_few_conflicts(lower(kernel, caps_of(chip), arena), 1, 2);
       }
+    }
+  }
+}
+
+// Items copy blocks of more rows, and parts of a long operand.
+TEST(BankConflictsOfFewRows, None) {
+  for (const char* chip : {"gfx1100", "gfx942", "sm_80", "sm_90"}) {
+    for (const core::DType t : {dt::f16, dt::i8}) {
+      SCOPED_TRACE(fmt::format("{}, {}", chip, t.str()));
+      core::Arena arena;
+      ProductSizes sizes{1, 64, 4096, 4096};
+      const core::DType sum = t.is_float() ? dt::f32 : dt::i32;
+      sizes.parts = depth_parts({t, sum, 1, 64, 4096, 4096, true, false}, caps_of(chip));
+      expect_few_conflicts(lower(narrow_product_kernel(t, sizes, false), caps_of(chip), arena), 1,
+                           1);
     }
   }
 }
