@@ -22,7 +22,7 @@ enum class OptOp : u8 {
   Stage,   // the operand at Param slot `axis` is copied, tile by tile, to contiguous private
            // memory; with work groups to local memory, by all items together. `amount` is the
            // number of buffers: with 2, the next tile is loaded while one is used. All Stage opts
-           // of a plan have the same
+           // of a plan have the same. On CPUs it is the elements of a word (contraction.h)
   // Only where there are work groups. What of an output axis is not split otherwise goes to groups.
   Local,  // `amount` neighbours of an output axis are work items of a group. The first Local of a
           // plan is axis 0 of the work items, and so on
