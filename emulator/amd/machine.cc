@@ -15,6 +15,7 @@
 #include "base/util/try.h"
 #include "emulator/amd/all_checks.h"
 #include "emulator/amd/bare/bare_files.h"
+#include "emulator/amd/bare/made_tables.h"
 #include "emulator/amd/breakpoints.h"
 #include "emulator/amd/cp/gpu.h"
 #include "emulator/amd/cp/rules.h"
@@ -33,6 +34,10 @@ namespace {
 // How many instructions waves may run, nothing else happening, before the host is to go on: when it
 // waits, and when it only looks.
 constexpr u64 kPatience = 1 << 20, kGlance = 1 << 15;
+
+// Of the file that keeps a bare card besides its memory.
+constexpr u64 kCardBytes = u64{64} << 10;
+static_assert(sizeof(CardState) <= kCardBytes);
 
 // A GPU behind its kernel's door.
 class GpuEngine final : public Engine {
@@ -145,6 +150,17 @@ struct Machine::State {
               options.lockstep ? std::function<u64()>([this] { return now_ns.load(); }) : nullptr),
         random(options.seed) {}
 
+  // A bare card's memory, and what it keeps besides: in files, or null for a new one.
+  Result<CardState*> open_card(Device& device) {
+    if (options.cards.empty()) return static_cast<CardState*>(nullptr);
+    const Node& node = *device.slot.node;
+    const std::string path = fmt::format("{}/{}-{}", options.cards, device.slot.index, node.name);
+    TRY(device.memory, Backing::open_file(path, node.vram_bytes));
+    TRY(std::unique_ptr<Backing> state, Backing::open_file(path + ".state", kCardBytes));
+    cards.push_back(std::move(state));
+    return reinterpret_cast<CardState*>(cards.back()->at(0));
+  }
+
   MachineOptions options;
   Checks checks{Level::Error};
   Trace trace;
@@ -154,6 +170,7 @@ struct Machine::State {
   std::atomic<u64> now_ns{1'000'000'000};  // lockstep
   std::unique_ptr<Kfd> kfd;
   BusMemory bus;
+  std::vector<std::unique_ptr<Backing>> cards;      // their files
   std::vector<std::unique_ptr<BareGpu>> bare;       // of a bare machine; use kfd's devices
   std::vector<std::unique_ptr<GpuEngine>> engines;  // go before the Kfd that they interrupt
   std::mutex moving;                                // lockstep: one mover at a time
@@ -205,12 +222,13 @@ Result<std::unique_ptr<Machine>> Machine::create(MachineOptions options) {
   for (const auto& device : parts.kfd->devices()) {
     const u32 index = device->slot.index;
     if (parts.options.bare) {
-      if (device->slot.node->name != "gfx1100")
+      if (!bare_chip(*device->slot.node))
         return fail(ErrorKind::Unsupported,
-                    "GPU {} is a {}: without a kernel driver only gfx1100 is emulated", index,
-                    device->slot.node->name);
-      parts.bare.push_back(std::make_unique<BareGpu>(*device, parts.checks, parts.bus,
-                                                     [state = &parts] { return state->ticks(); }));
+                    "GPU {} is a {}: without a kernel driver only gfx1100 and gfx1201 are emulated",
+                    index, device->slot.node->name);
+      TRY(CardState* const card, parts.open_card(*device));
+      parts.bare.push_back(std::make_unique<BareGpu>(
+          *device, parts.checks, parts.bus, [state = &parts] { return state->ticks(); }, card));
     }
     Interrupts& interrupts = parts.options.bare ? static_cast<Interrupts&>(*parts.bare.back())
                                                 : parts.kfd->interrupts(index);

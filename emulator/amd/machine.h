@@ -26,6 +26,9 @@ class PacketHook;
 struct MachineOptions {
   std::vector<std::string> gpus = {"gfx1100"};  // as make_slots() of kfd/topology.h takes them
   bool bare = false;  // no kernel driver has them: they are PCI devices (bare/bare_files.h)
+  // A folder where bare cards are kept when a process ends; the next one finds them as they were
+  // left. Empty: they are new in each machine.
+  std::string cards;
   std::string checks = "error";  // as Checks::configure() takes it
   bool adversarial = false;      // the weakest legal hardware, instead of the fastest
   bool lockstep = false;         // no threads: the doors move the machine, the same for a seed

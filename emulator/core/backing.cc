@@ -16,6 +16,17 @@ namespace doorbell::emu {
 Result<std::unique_ptr<Backing>> Backing::create(u64 bytes) {
   int descriptor = memfd_create("doorbell-emulator", MFD_CLOEXEC);
   if (descriptor < 0) return fail_errno(errno, "make memory of an emulated machine");
+  return map(descriptor, bytes);
+}
+
+Result<std::unique_ptr<Backing>> Backing::open_file(const std::string& path, u64 bytes) {
+  const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (descriptor < 0) return fail_errno(errno, "open {}", path);
+  return map(descriptor, bytes);
+}
+
+// Takes the descriptor.
+Result<std::unique_ptr<Backing>> Backing::map(int descriptor, u64 bytes) {
   if (ftruncate(descriptor, static_cast<off_t>(bytes)) != 0) {
     Error error = fail_errno(errno, "size the memory of an emulated machine to {:#x}", bytes);
     close(descriptor);

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 
 #include "base/os/mapping.h"
 #include "base/util/result.h"
@@ -24,6 +25,9 @@ class Backing {
 #endif
 
   static Result<std::unique_ptr<Backing>> create(u64 bytes = kDefaultBytes);
+  // With a name, so that it outlives this process: what the file has stays.
+  static Result<std::unique_ptr<Backing>> open_file(const std::string& path,
+                                                    u64 bytes = kDefaultBytes);
   ~Backing();
   Backing(const Backing&) = delete;
   Backing& operator=(const Backing&) = delete;
@@ -44,6 +48,7 @@ class Backing {
 
  private:
   Backing(int descriptor, u8* base, u64 bytes);
+  static Result<std::unique_ptr<Backing>> map(int descriptor, u64 bytes);
 
   int descriptor_;
   u8* base_;

@@ -28,12 +28,18 @@ const amd::hw::IpVersion& graphics_version(const BareGpuView& view) {
   return view.gpu.discovery().find(amd::hw::Block::Gc)->version;
 }
 
+amd::hw::BareChip chip_of(const BareGpuView& view) { return *view.gpu.discovery().chip(); }
+
 amd::HostByte host_of(const BareGpuView& view) {
   return [kernel = &view.kernel](u64 address) { return kernel->host_byte(address); };
 }
 
+amd::hw::Generation generation_of(const BareGpuView& view) {
+  return *amd::hw::generation_of(chip_of(view) == amd::hw::BareChip::Gc11 ? "gfx1100" : "gfx1201");
+}
+
 OrderedJson packets_of(const std::vector<u32>& words, bool is_copy, const amd::BareView& view,
-                       const amd::HostByte& host) {
+                       amd::hw::Generation generation, const amd::HostByte& host) {
   OrderedJson packets = OrderedJson::array();
   const ReadWords memory = [&](u64 address, u32 count) -> std::optional<std::vector<u32>> {
     const auto bytes = amd::read_memory(view, address, u64{count} * sizeof(u32), host);
@@ -43,10 +49,9 @@ OrderedJson packets_of(const std::vector<u32>& words, bool is_copy, const amd::B
     return read;
   };
   const auto kind = is_copy ? amd::hw::StreamKind::Sdma : amd::hw::StreamKind::Pm4;
-  amd::hw::walk_stream(kind, *amd::hw::generation_of("gfx1100"), words, memory,
-                       [&](const StreamPacket& packet, int depth) {
-                         packets.push_back(indented_text(packet, depth));
-                       });
+  amd::hw::walk_stream(kind, generation, words, memory, [&](const StreamPacket& packet, int depth) {
+    packets.push_back(indented_text(packet, depth));
+  });
   return packets;
 }
 
@@ -80,7 +85,7 @@ OrderedJson view_ring(const BareGpuView& view, const amd::BareView& bare,
       words.resize(ring.write);
       std::memcpy(words.data(), bytes->data(), bytes->size());
     }
-  json["packets"] = packets_of(words, is_copy, bare, host);
+  json["packets"] = packets_of(words, is_copy, bare, generation_of(view), host);
   return json;
 }
 
@@ -111,11 +116,12 @@ OrderedJson view_registers(const BareGpuView& view, const std::vector<Reg>& regi
   const amd::PciGpu::Look look = view.gpu.look();
   OrderedJson json = OrderedJson::object();
   for (const Reg reg : registers) {
-    const amd::hw::RegisterPlace& place = amd::hw::place_of(reg);
+    const amd::hw::RegisterPlace& place = amd::hw::place_of(reg, chip_of(view));
     const u32 value = look.registers.read(reg);
     OrderedJson& one = json[std::string(place.name)];
     one = {{"block", amd::hw::name_of(place.block)}, {"value", value}};
-    if (OrderedJson fields = to_json(amd::hw::register_fields(reg, value)); !fields.empty())
+    if (OrderedJson fields = to_json(amd::hw::register_fields(reg, value, chip_of(view)));
+        !fields.empty())
       one["fields"] = std::move(fields);
   }
   return json;
@@ -130,8 +136,8 @@ OrderedJson view_walk(const BareGpuView& view, u64 address) {
                      {"table", step.table},
                      {"index", step.index},
                      {"entry", step.bits},
-                     {"fields", to_json(amd::hw::page_entry_fields(amd::hw::entry_of(step.bits)))},
-                     {"reserved", step.bits & amd::hw::kReservedPageBits}});
+                     {"fields", to_json(amd::hw::page_entry_fields(step.bits, chip_of(view)))},
+                     {"reserved", step.bits & amd::hw::reserved_page_bits(chip_of(view))}});
   OrderedJson json = {{"address", address}, {"steps", std::move(steps)}};
   if (walk.target)
     json["leads_to"] = {{"memory", walk.target->is_system ? "bus" : "GPU"},
@@ -226,18 +232,21 @@ std::string line_text(const OrderedJson& object) {
   return text;
 }
 
+// Of scalars, and of objects that have nothing else.
+bool is_short(const OrderedJson& object) {
+  return std::ranges::all_of(object, [](const OrderedJson& member) {
+    return member.is_primitive() ||
+           (member.is_object() && !member.empty() &&
+            std::ranges::all_of(member, [](const auto& inner) { return inner.is_primitive(); }));
+  });
+}
+
 void append_text(const OrderedJson& json, usize indent, std::string* text) {
   const bool is_list = json.is_array();
   for (const auto& [name, value] : json.items()) {
     const std::string start =
         std::string(indent, ' ') + (is_list ? std::string() : std::string(name));
-    const bool is_line =
-        value.is_object() &&
-        std::ranges::none_of(value,
-                             [](const auto& member) {
-                               return member.is_array() || (member.is_object() && member.empty());
-                             }) &&
-        value.size() <= 8;
+    const bool is_line = value.is_object() && value.size() <= 8 && is_short(value);
     if (value.is_primitive())
       *text += fmt::format("{}{}{}\n", start, is_list ? "" : "  ", scalar_text(value));
     else if (is_line)

@@ -82,16 +82,17 @@ Opened open_gpu(const Options& options) {
   return opened;
 }
 
+// By its name on any chip.
 Reg find_register(const std::string& name) {
-  const auto found =
-      std::ranges::find(amd::hw::kRegisterPlaces, name, &amd::hw::RegisterPlace::name);
-  if (found == std::end(amd::hw::kRegisterPlaces))
-    throw fail(ErrorKind::NotFound, "no register {}: doorbell amd registers lists those known",
-               name);
-  const Reg reg = static_cast<Reg>(found - std::begin(amd::hw::kRegisterPlaces));
-  if (amd::hw::is_of_a_queue(reg))
-    throw fail(ErrorKind::Invalid, "{} is a queue's: doorbell amd dump has it for each", name);
-  return reg;
+  for (const amd::hw::RegisterPlaces& places : amd::hw::kRegisterPlaces) {
+    const auto found = std::ranges::find(places, name, &amd::hw::RegisterPlace::name);
+    if (found == places.end()) continue;
+    const Reg reg = static_cast<Reg>(found - places.begin());
+    if (amd::hw::is_of_a_queue(reg))
+      throw fail(ErrorKind::Invalid, "{} is a queue's: doorbell amd dump has it for each", name);
+    return reg;
+  }
+  throw fail(ErrorKind::NotFound, "no register {}: doorbell amd registers lists those known", name);
 }
 
 u64 parse_number(const std::string& text, const char* what) {

@@ -52,14 +52,16 @@ void BareGpu::send_message(bool is_debug) {
     case SmuMessage::TestMessage: argument += 1; return;
     case SmuMessage::GetSmuVersion: argument = kVersion; return;
     case SmuMessage::SetDriverDramAddrHigh:
-      smu_table_ = (smu_table_ & 0xffff'ffff) | u64{argument} << 32;
+      card_.smu_table = (card_.smu_table & 0xffff'ffff) | u64{argument} << 32;
       return;
-    case SmuMessage::SetDriverDramAddrLow: smu_table_ = (smu_table_ >> 32 << 32) | argument; return;
+    case SmuMessage::SetDriverDramAddrLow:
+      card_.smu_table = (card_.smu_table >> 32 << 32) | argument;
+      return;
     case SmuMessage::EnableAllSmuFeatures:
-      if (memory_.find(smu_table_, kTableBytes).empty())
+      if (memory_.find(card_.smu_table, kTableBytes).empty())
         checks_.report(
             kSmuTable,
-            fmt::format("features are enabled with the driver's table at {:#x}", smu_table_));
+            fmt::format("features are enabled with the driver's table at {:#x}", card_.smu_table));
       return;
     case SmuMessage::GetDpmFreqByIndex: {
       const u32 index = argument & 0xffff;
@@ -81,9 +83,12 @@ std::string BareGpu::judge_hub(bool is_graphics) {
   const auto pick = [&](Reg graphics, Reg memory) {
     return value(is_graphics ? graphics : memory);
   };
-  const auto context = amd::hw::fields_of<amd::hw::VmContextControl>(
-      pick(Reg::GcvmContext0Cntl, Reg::MmvmContext0Cntl));
-  if (!context.enable || context.depth != amd::hw::kPageLevels - 1 || context.block_size != 0)
+  const u32 word = pick(Reg::GcvmContext0Cntl, Reg::MmvmContext0Cntl);
+  const auto is_whole = [](const auto& context) {
+    return context.enable && context.depth == amd::hw::kPageLevels - 1 && context.block_size == 0;
+  };
+  if (!(is_gc12() ? is_whole(amd::hw::fields_of<amd::hw::VmContextControlGc12>(word))
+                  : is_whole(amd::hw::fields_of<amd::hw::VmContextControl>(word))))
     return "context 0 is not on, 4 levels deep";
   const u64 table =
       pick(Reg::GcvmContext0PageTableBaseAddrLo32, Reg::MmvmContext0PageTableBaseAddrLo32) |
@@ -114,7 +119,7 @@ std::string BareGpu::judge_hub(bool is_graphics) {
                  Reg::MmvmContext0PageTableStartAddrHi32) &&
       joined(Reg::GcvmContext0PageTableEndAddrLo32, Reg::GcvmContext0PageTableEndAddrHi32) ==
           joined(Reg::MmvmContext0PageTableEndAddrLo32, Reg::MmvmContext0PageTableEndAddrHi32);
-  if (is_translating_ && !is_alike) return "the hubs have different ranges";
+  if (card_.is_translating && !is_alike) return "the hubs have different ranges";
   if (joined(Reg::GcvmContext0PageTableEndAddrLo32, Reg::GcvmContext0PageTableEndAddrHi32) >>
           (48 - kPage) !=
       0)
@@ -144,10 +149,10 @@ void BareGpu::invalidate(bool is_graphics, u32 written) {
   const auto request = amd::hw::fields_of<amd::hw::InvalidateRequest>(written);
   const bool is_whole =
       request.l1_ptes && request.l2_ptes && request.l2_pde0 && request.l2_pde1 && request.l2_pde2;
-  if (!is_whole || (request.vmids & 1) == 0 || (!is_graphics && !is_held_)) {
+  if (!is_whole || (request.vmids & 1) == 0 || (!is_graphics && !card_.is_held)) {
     checks_.report(kInvalidation,
                    fmt::format("an invalidation of {:#x}{}", written,
-                               is_graphics || is_held_ ? "" : " without the semaphore"));
+                               is_graphics || card_.is_held ? "" : " without the semaphore"));
     return;
   }
   ack = request.vmids;
@@ -156,8 +161,8 @@ void BareGpu::invalidate(bool is_graphics, u32 written) {
   set_up_context();
   // The first one comes behind the flush of tables that nobody could walk yet.
   if (!was_set_up) memory_.flush();
-  memory_.invalidate((command_ & kBusMasterBit) != 0);
-  is_translating_ = true;
+  memory_.invalidate((card_.command & kBusMasterBit) != 0);
+  card_.is_translating = true;
 }
 
 // ---- the interrupt handler ----------------------------------------------------------------------
@@ -172,10 +177,10 @@ void BareGpu::judge_interrupt_ring(u32 written) {
   const u64 bytes = u64{4} << control.size_log2;
   if (memory_.find(base, bytes).empty() || control.mc_space != 4 || !control.interrupts ||
       base == 0 || bytes < 4096 ||
-      (!was_enabled && (interrupt_wptr_ != 0 || value(Reg::IhRbRptr) != 0)))
+      (!was_enabled && (card_.interrupt_wptr != 0 || value(Reg::IhRbRptr) != 0)))
     checks_.report(kInterruptRing,
                    fmt::format("interrupts go to {:#x} bytes at {:#x}, space {}, from {:#x} on",
-                               bytes, base, control.mc_space, interrupt_wptr_));
+                               bytes, base, control.mc_space, card_.interrupt_wptr));
 }
 
 // Under mutex_.
@@ -187,13 +192,13 @@ void BareGpu::raise(const amd::hw::InterruptEntry& entry) {
     checks_.report(kInterruptRing, "an interrupt comes, and its ring is not enabled");
     return;
   }
-  const u32 next = static_cast<u32>((interrupt_wptr_ + amd::hw::kInterruptBytes) % bytes);
+  const u32 next = static_cast<u32>((card_.interrupt_wptr + amd::hw::kInterruptBytes) % bytes);
   // The ring goes on over what was not taken, and says so.
   if (next == (value(Reg::IhRbRptr) & amd::hw::kIhOffsetMask) && control.overflow_enable)
     value(Reg::IhRbWptr) |= amd::hw::kIhOverflow;
   const Words<amd::hw::InterruptEntry> words = encode(entry);
-  std::memcpy(ring.data() + interrupt_wptr_, words.data(), sizeof words);
-  interrupt_wptr_ = next;
+  std::memcpy(ring.data() + card_.interrupt_wptr, words.data(), sizeof words);
+  card_.interrupt_wptr = next;
 }
 
 void BareGpu::signal(u32 context_id, unsigned valid_bits) {

@@ -1,6 +1,8 @@
 // Registers by address, the bus, reset.
 #include "emulator/amd/bare/bare_gpu.h"
 
+#include <sys/file.h>
+
 #include <bit>
 
 #include <fmt/format.h>
@@ -28,6 +30,10 @@ constexpr u32 kPoison = 0xdb0bdb0b;
 constexpr amd::hw::Reg kUnknownAtReset[] = {
     amd::hw::Reg::CpMecRs64PrgrmCntrStart,
     amd::hw::Reg::CpMecRs64PrgrmCntrStartHi,
+    amd::hw::Reg::CpPfpPrgrmCntrStart,
+    amd::hw::Reg::CpPfpPrgrmCntrStartHi,
+    amd::hw::Reg::CpMePrgrmCntrStart,
+    amd::hw::Reg::CpMePrgrmCntrStartHi,
     amd::hw::Reg::CpMecDoorbellRangeLower,
     amd::hw::Reg::CpMecDoorbellRangeUpper,
     amd::hw::Reg::GcmcVmAgpTop,
@@ -69,48 +75,65 @@ bool is_awake_always(amd::hw::Reg reg) {
 
 }  // namespace
 
-BareGpu::BareGpu(Device& device, Checks& checks, BusMemory& bus, std::function<u64()> now_ticks)
+BareGpu::BareGpu(Device& device, Checks& checks, BusMemory& bus, std::function<u64()> now_ticks,
+                 CardState* card)
     : device_(device),
       checks_(checks),
       now_ticks_(std::move(now_ticks)),
-      memory_(device, checks, bus, device.slot.node->vram_bytes / kMiB * kMiB),
-      psp_(memory_, checks) {
+      chip_(*bare_chip(*device.slot.node)),
+      own_card_(card == nullptr ? std::make_unique<CardState>() : nullptr),
+      card_(card == nullptr ? *own_card_ : *card),
+      memory_(device, checks, bus, device.slot.node->vram_bytes / kMiB * kMiB, chip_),
+      psp_(memory_, checks, chip_, card_.security) {
+  for (std::array<u32, amd::hw::kHqdRegisters>& registers : card_.queues)
+    slots_.push_back({.registers = registers});
   for (usize i = 0; i < amd::hw::kRegisters; ++i) {
-    const amd::hw::RegisterPlace& place = amd::hw::kRegisterPlaces[i];
+    const amd::hw::RegisterPlace& place = amd::hw::places_of(chip_)[i];
     names_[bases_of(place.block)[place.segment] + place.offset] = static_cast<Reg>(i);
   }
-  const amd::hw::RegisterPlace& queue = amd::hw::place_of(Reg::CpMqdBaseAddr);
+  const amd::hw::RegisterPlace& queue = amd::hw::place_of(Reg::CpMqdBaseAddr, chip_);
   queue_registers_ = bases_of(queue.block)[queue.segment] + queue.offset;
   const std::vector<u8> table = make_discovery_table(*device.slot.node);
   std::copy(table.begin(), table.end(), memory_.at(memory_.bytes() - amd::hw::kDiscoveryFromEnd));
   bus.add_window(memory_address(), memory_.bytes(), memory_.at(0), device.slot.index);
+  // A card that another process left is as it was: its queues are on, and nobody runs them any
+  // more, as on hardware after a hang.
+  if (card_.magic == CardState::kMagic) return;
   reset();
+  card_.magic = CardState::kMagic;
+}
+
+void BareGpu::clear(ComputeSlot& slot) {
+  if (slot.id) (void)device_.engine->remove_queue(*slot.id);
+  slot.id.reset();
+  slot.doorbell = 0;
+  slot.registers = {};
 }
 
 // What board firmware leaves.
 void BareGpu::reset() {
   for (ComputeSlot& slot : slots_) {
-    if (slot.id) (void)device_.engine->remove_queue(*slot.id);
-    slot = {};
+    clear(slot);
     slot.registers.fill(kPoison);
     for (const amd::hw::Mqd known : {amd::hw::Mqd::Active, amd::hw::Mqd::DequeueRequest})
       slot.registers[amd::hw::hqd_index(known)] = 0;
   }
   stop_copy_queue();
-  values_ = {};
+  card_.values = {};
   for (const Reg reg : kUnknownAtReset) value(reg) = kPoison;
-  windows_ = {};
+  card_.windows = {};
   psp_.reset();
   memory_.reset();
-  has_begun_ = is_translating_ = is_held_ = false;
-  smu_table_ = 0;
-  interrupt_wptr_ = kPoison & amd::hw::kIhOffsetMask;
+  card_.has_begun = card_.has_pfp_begun = card_.has_me_begun = card_.is_translating =
+      card_.is_held = false;
+  card_.smu_table = 0;
+  card_.interrupt_wptr = kPoison & amd::hw::kIhOffsetMask;
   value(Reg::MmmcVmFbLocationBase) = static_cast<u32>(kFramebuffer >> 24);
   value(Reg::MmmcVmFbLocationTop) = static_cast<u32>((kFramebuffer + memory_.bytes() - 1) >> 24);
   value(Reg::BifBx0RemapHdpMemFlushCntl) = kHdpFlushAt;
   value(Reg::RccDev0Epf2Strap2) = amd::hw::kStrapNoSoftReset;
   value(Reg::CpMecRs64Cntl) = amd::hw::word_of(amd::hw::MecControl{.halt = true});
-  value(Reg::Sdma0F32Cntl) = amd::hw::kSdmaHaltOrReset;
+  value(Reg::Sdma0F32Cntl) = copy_halt();
 }
 
 u64 BareGpu::memory_bytes() const { return std::bit_ceil(memory_.bytes()); }
@@ -128,22 +151,26 @@ void BareGpu::write_register(u64 offset, u32 value) {
 
 u16 BareGpu::command_word() const {
   std::lock_guard lock(mutex_);
-  return command_;
+  return card_.command;
 }
 
 void BareGpu::set_command_word(u16 value) {
   std::lock_guard lock(mutex_);
-  command_ = value;
+  card_.command = value;
 }
 
+// A file's lock is its process's, however that ends.
 bool BareGpu::take() {
   std::lock_guard lock(mutex_);
-  return !std::exchange(is_taken_, true);
+  if (is_taken_ || flock(device_.memory->descriptor(), LOCK_EX | LOCK_NB) != 0) return false;
+  is_taken_ = true;
+  return true;
 }
 
 void BareGpu::give_back() {
   std::lock_guard lock(mutex_);
   is_taken_ = false;
+  (void)flock(device_.memory->descriptor(), LOCK_UN);
 }
 
 void BareGpu::host_unpinned(const u8* host, u64 bytes) {
@@ -177,7 +204,7 @@ u32 BareGpu::read_word(u64 word) {
     return ~u32{0};
   }
   const Reg reg = found->second;
-  switch (amd::hw::place_of(reg).block) {
+  switch (amd::hw::place_of(reg, chip_).block) {
     case Block::Mp0: return psp_.read(reg);
     default: break;
   }
@@ -190,8 +217,8 @@ u32 BareGpu::read_word(u64 word) {
       return psp_.has_started_graphics() ? amd::hw::kBootloadComplete : 0;
     // Reading takes it, where nobody has it.
     case Reg::MmvmInvalidateEng17Sem:
-      return std::exchange(is_held_, true) ? 0 : amd::hw::kSemaphoreTaken;
-    case Reg::IhRbWptr: return interrupt_wptr_ | value(Reg::IhRbWptr);
+      return std::exchange(card_.is_held, true) ? 0 : amd::hw::kSemaphoreTaken;
+    case Reg::IhRbWptr: return card_.interrupt_wptr | value(Reg::IhRbWptr);
     case Reg::GoldenTscCountLower: return static_cast<u32>(now_ticks_());
     case Reg::GoldenTscCountUpper: return static_cast<u32>(now_ticks_() >> 32);
     default: return value(reg);
@@ -208,7 +235,8 @@ void BareGpu::write_word(u64 word, u32 written) {
                    fmt::format("{:#x} is written to register {:#x}", written, word));
     return;
   }
-  const bool is_graphics = is_queue_register || amd::hw::place_of(found->second).block == Block::Gc;
+  const bool is_graphics =
+      is_queue_register || amd::hw::place_of(found->second, chip_).block == Block::Gc;
   if (is_graphics && !psp_.has_started_graphics() &&
       (is_queue_register || !is_awake_always(found->second))) {
     checks_.report(
@@ -224,9 +252,10 @@ void BareGpu::write_word(u64 word, u32 written) {
 }
 
 void BareGpu::write_known(Reg reg, u32 written) {
-  if (amd::hw::place_of(reg).block == Block::Mp0) return psp_.write(reg, written);
+  if (amd::hw::place_of(reg, chip_).block == Block::Mp0) return psp_.write(reg, written);
   if (reg == Reg::Sdma0Queue0RbCntl) return write_copy_control(written);
   if (reg == Reg::CpMecRs64Cntl) return write_processor_control(written);
+  if (reg == Reg::CpMeCntl) return write_front_control(written);
   if (reg == Reg::IhRbCntl) judge_interrupt_ring(written);
   value(reg) = written;
   switch (reg) {
@@ -238,7 +267,7 @@ void BareGpu::write_known(Reg reg, u32 written) {
       return;
     case Reg::GcvmInvalidateEng17Req: return invalidate(true, written);
     case Reg::MmvmInvalidateEng17Req: return invalidate(false, written);
-    case Reg::MmvmInvalidateEng17Sem: is_held_ = false; return;
+    case Reg::MmvmInvalidateEng17Sem: card_.is_held = false; return;
     case Reg::GcvmL2ProtectionFaultCntl:
       if ((written & amd::hw::kFaultControlClear) != 0) {
         value(Reg::GcvmL2ProtectionFaultStatus) = 0;
@@ -249,14 +278,14 @@ void BareGpu::write_known(Reg reg, u32 written) {
     case Reg::Mp1SmnC2pmsg75: return send_message(true);
     case Reg::IhRbWptr:
       value(reg) = written & amd::hw::kIhOverflow;
-      interrupt_wptr_ = written & amd::hw::kIhOffsetMask;
+      card_.interrupt_wptr = written & amd::hw::kIhOffsetMask;
       return;
     case Reg::GrbmSoftReset: return soft_reset(written);
     case Reg::ShMemBases:
     case Reg::ShMemConfig: {
       const auto select = amd::hw::fields_of<amd::hw::GrbmSelect>(value(Reg::GrbmGfxCntl));
-      windows_[select.vmid] = value(Reg::ShMemBases) == amd::hw::kShMemBases &&
-                              value(Reg::ShMemConfig) == amd::hw::kShMemConfig;
+      card_.windows[select.vmid] = value(Reg::ShMemBases) == amd::hw::kShMemBases &&
+                                   value(Reg::ShMemConfig) == amd::hw::kShMemConfig;
       return;
     }
     default: return;

@@ -11,14 +11,17 @@
 
 #include <array>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "drivers/amd/hw/bare/interrupts.h"
 #include "drivers/amd/hw/bare/mqd.h"
 #include "emulator/amd/bare/bare_memory.h"
+#include "emulator/amd/bare/card_state.h"
 #include "emulator/amd/bare/security_processor.h"
 #include "emulator/amd/cp/queue_description.h"
 
@@ -26,8 +29,10 @@ namespace doorbell::emu::amdgpu {
 
 class BareGpu final : public Interrupts {
  public:
-  // Borrows all; `now_ticks` is the counter that timestamps are made of.
-  BareGpu(Device& device, Checks& checks, BusMemory& bus, std::function<u64()> now_ticks);
+  // Borrows all; `now_ticks` is the counter that timestamps are made of. `card`: what the card
+  // keeps, in a file that other processes had before; null: a new one.
+  BareGpu(Device& device, Checks& checks, BusMemory& bus, std::function<u64()> now_ticks,
+          CardState* card = nullptr);
 
   // ---- the bus ----------------------------------------------------------------------------------
   static constexpr u64 kRegisterBytes = u64{1} << 20, kDoorbellBytes = u64{2} << 20;
@@ -40,7 +45,7 @@ class BareGpu final : public Interrupts {
   void set_command_word(u16 value);
   Device& device() { return device_; }
   void host_unpinned(const u8* host, u64 bytes);
-  // One client at a time.
+  // One client at a time, of all processes that have the card.
   bool take();
   void give_back();
 
@@ -55,19 +60,21 @@ class BareGpu final : public Interrupts {
 
  private:
   using Reg = amd::hw::Reg;
-  static constexpr u32 kQueues = 8;
+  static constexpr u32 kQueues = CardState::kQueues;
   struct ComputeSlot {
-    std::array<u32, amd::hw::kHqdRegisters> registers{};
+    std::array<u32, amd::hw::kHqdRegisters>& registers;
     std::optional<QueueId> id;
     u32 doorbell = 0;  // in words
   };
 
-  u32& value(Reg reg) { return values_[static_cast<usize>(reg)]; }
+  bool is_gc12() const { return chip_ == amd::hw::BareChip::Gc12; }
+  u32& value(Reg reg) { return card_.values[static_cast<usize>(reg)]; }
   u64 pair(Reg low, Reg high) { return value(low) | u64{value(high)} << 32; }
   u32 read_word(u64 word);
   void write_word(u64 word, u32 value);
   void write_known(Reg reg, u32 value);
   void reset();
+  void clear(ComputeSlot& slot);
 
   // Queues: bare_queues.cc.
   ComputeSlot* selected(const char* what);
@@ -80,6 +87,8 @@ class BareGpu final : public Interrupts {
   void stop_copy_queue();
   void soft_reset(u32 value);
   void write_processor_control(u32 value);
+  void write_front_control(u32 value);
+  u32 copy_halt() const;
 
   // Memory and interrupts: bare_blocks.cc.
   void set_up_context();
@@ -92,22 +101,17 @@ class BareGpu final : public Interrupts {
   Device& device_;
   Checks& checks_;
   const std::function<u64()> now_ticks_;
-  mutable std::mutex mutex_;  // guards what follows
+  const amd::hw::BareChip chip_;
+  const std::unique_ptr<CardState> own_card_;  // null: it lies elsewhere
+  mutable std::mutex mutex_;                   // guards what follows
+  CardState& card_;
   BareMemory memory_;
   SecurityProcessor psp_;
   std::unordered_map<u64, Reg> names_;  // by address, in words
   u64 queue_registers_ = 0;             // address of CP_MQD_BASE_ADDR
-  std::array<u32, amd::hw::kRegisters> values_{};
-  std::array<ComputeSlot, kQueues> slots_;
-  std::array<bool, 16> windows_{};  // VMIDs whose SH_MEM_* are set
+  std::vector<ComputeSlot> slots_;
   std::optional<QueueId> copy_queue_;
-  bool has_begun_ = false;       // the compute processor, at its entry
-  bool is_translating_ = false;  // the graphics hub has been set up and invalidated
-  bool is_held_ = false;         // the memory hub's semaphore
-  u64 smu_table_ = 0;            // the driver's, of the memory controller
   bool is_taken_ = false;
-  u16 command_ = 0;
-  u32 interrupt_wptr_ = 0;  // bytes
   std::string last_fault_;
 };
 

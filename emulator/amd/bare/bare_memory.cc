@@ -1,6 +1,6 @@
 // The walk, and what an invalidation changes. What stays as it is keeps its range, because kernels
 // may be running on it.
-// [torvalds/linux amdgpu_vm.c; gmc_v11_0.c "PTE format"; navi10_enum.h MTYPE]
+// [torvalds/linux amdgpu_vm.c; gmc_v11_0.c and gmc_v12_0.c, "PTE format"; navi10_enum.h MTYPE]
 #include "emulator/amd/bare/bare_memory.h"
 
 #include <algorithm>
@@ -48,7 +48,7 @@ std::span<u8> BareMemory::find(u64 mc_address, u64 bytes) const {
 }
 
 void BareMemory::add_page(u64 va, unsigned level, u64 bits, std::vector<Page>& into) {
-  const PageEntry entry = entry_of(bits);
+  const PageEntry entry = entry_of(bits, chip_);
   const u64 bytes = amd::hw::page_span(level);
   const auto refuse = [&](std::string why) {
     checks_.report(kPageEntry,
@@ -94,22 +94,24 @@ void BareMemory::walk_table(u64 table, unsigned level, u64 va, std::vector<Page>
   for (u64 i = 0; i < amd::hw::kPageTableEntries; ++i) {
     u64 bits = 0;
     std::memcpy(&bits, at(table + i * sizeof bits), sizeof bits);
-    const PageEntry entry = entry_of(bits);
+    const PageEntry entry = entry_of(bits, chip_);
     if (!entry.valid) continue;
     const u64 here = va + i * amd::hw::page_span(level);
     if (here > context_.last_va) return;
-    if ((bits & amd::hw::kReservedPageBits) != 0 || entry.encrypted) {
+    if ((bits & amd::hw::reserved_page_bits(chip_)) != 0 || entry.encrypted) {
       checks_.report(kPageEntry,
                      fmt::format("the entry {:#x} of level {} for {:#x} has reserved bits", bits,
                                  level, here));
       continue;
     }
     if (level == kLowest || entry.is_pte) {
-      const bool is_odd = level == 0 || (level == kLowest && entry.is_pte);
+      // On the lowest level GC 12 says so, GC 11 does not.
+      const bool is_odd =
+          level == 0 || (level == kLowest && entry.is_pte != (chip_ == amd::hw::BareChip::Gc12));
       if (is_odd)
-        checks_.report(kPageEntry, fmt::format("the entry {:#x} for {:#x} says that it is a page, "
-                                               "on level {}",
-                                               bits, here, level));
+        checks_.report(kPageEntry,
+                       fmt::format("the entry {:#x} for {:#x} says that it is {}, on level {}",
+                                   bits, here, entry.is_pte ? "a page" : "no page", level));
       else
         add_page(here, level, bits, into);
       continue;

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "drivers/amd/hw/bare/registers.h"
 #include "emulator/amd/bare/bus_memory.h"
 #include "emulator/amd/kfd/device.h"
 #include "emulator/core/checks.h"
@@ -22,8 +23,8 @@ inline constexpr u64 kFramebuffer = u64{0x80} << 32;
 
 class BareMemory {
  public:
-  BareMemory(Device& device, Checks& checks, BusMemory& bus, u64 bytes)
-      : device_(device), checks_(checks), bus_(bus), bytes_(bytes) {}
+  BareMemory(Device& device, Checks& checks, BusMemory& bus, u64 bytes, amd::hw::BareChip chip)
+      : device_(device), checks_(checks), bus_(bus), bytes_(bytes), chip_(chip) {}
 
   u64 bytes() const { return bytes_; }
   u8* at(u64 offset) const { return device_.memory->at(offset); }
@@ -65,6 +66,7 @@ class BareMemory {
   Checks& checks_;
   BusMemory& bus_;
   const u64 bytes_;
+  const amd::hw::BareChip chip_;
   Context context_;
   std::vector<Page> flushed_;  // by address
   struct Mapped {

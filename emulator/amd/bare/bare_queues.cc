@@ -56,12 +56,14 @@ void BareGpu::write_queue_register(u32 index, u32 written) {
 bool BareGpu::judge_processor() {
   const auto control = amd::hw::fields_of<amd::hw::MecControl>(value(Reg::CpMecRs64Cntl));
   std::string wrong;
-  if (!has_begun_) wrong = "its processor did not begin at the firmware's entry";
+  if (!card_.has_begun) wrong = "its processor did not begin at the firmware's entry";
+  if (is_gc12() && (!card_.has_pfp_begun || !card_.has_me_begun))
+    wrong = "PFP and ME did not begin at their firmware's entries";
   if (!control.pipe0_active || control.halt || control.pipe0_reset)
     wrong = "its processor is halted";
-  for (const bool is_set : windows_)
+  for (const bool is_set : card_.windows)
     if (!is_set) wrong = "the memory windows of some VMID are not set";
-  if (!is_translating_) wrong = "nothing has been invalidated on its hub";
+  if (!card_.is_translating) wrong = "nothing has been invalidated on its hub";
   if (wrong.empty()) return true;
   checks_.report(kComputeProcessor,
                  fmt::format("a compute queue is put on the hardware, and {}", wrong));
@@ -154,26 +156,41 @@ void BareGpu::dequeue(ComputeSlot& slot) {
 void BareGpu::write_processor_control(u32 written) {
   const auto before = amd::hw::fields_of<amd::hw::MecControl>(value(Reg::CpMecRs64Cntl));
   const auto after = amd::hw::fields_of<amd::hw::MecControl>(written);
-  if (after.pipe0_reset) has_begun_ = false;
+  if (after.pipe0_reset) card_.has_begun = false;
   if (before.pipe0_reset && !after.pipe0_reset) {
     const u64 entry = pair(Reg::CpMecRs64PrgrmCntrStart, Reg::CpMecRs64PrgrmCntrStartHi) << 2;
-    has_begun_ = entry == psp_.compute_entry() && entry != 0;
+    card_.has_begun = entry == psp_.compute_entry() && entry != 0;
   }
   value(Reg::CpMecRs64Cntl) = written;
 }
 
+u32 BareGpu::copy_halt() const {
+  return is_gc12() ? amd::hw::kSdmaHaltOrResetGc12 : amd::hw::kSdmaHaltOrReset;
+}
+
+// [gfx_v12_0.c gfx_v12_0_config_gfx_rs64()]
+void BareGpu::write_front_control(u32 written) {
+  const u32 ended = value(Reg::CpMeCntl) & ~written;
+  const auto begin = [&](u32 reset, Reg low, Reg high, u64 entry, bool* has_begun) {
+    if ((written & reset) != 0) *has_begun = false;
+    if ((ended & reset) != 0) *has_begun = pair(low, high) << 2 == entry && entry != 0;
+  };
+  begin(amd::hw::kPfpPipe0Reset, Reg::CpPfpPrgrmCntrStart, Reg::CpPfpPrgrmCntrStartHi,
+        psp_.pfp_entry(), &card_.has_pfp_begun);
+  begin(amd::hw::kMePipe0Reset, Reg::CpMePrgrmCntrStart, Reg::CpMePrgrmCntrStartHi, psp_.me_entry(),
+        &card_.has_me_begun);
+  value(Reg::CpMeCntl) = written;
+}
+
 void BareGpu::soft_reset(u32 written) {
   if ((written & amd::hw::kSoftResetCompute) != 0) {
-    for (ComputeSlot& slot : slots_) {
-      if (slot.id) (void)device_.engine->remove_queue(*slot.id);
-      slot = {};
-    }
-    has_begun_ = false;
+    for (ComputeSlot& slot : slots_) clear(slot);
+    card_.has_begun = false;
     value(Reg::CpMecRs64Cntl) = amd::hw::word_of(amd::hw::MecControl{.halt = true});
   }
   if ((written & amd::hw::kSoftResetSdma0) != 0) {
     stop_copy_queue();
-    value(Reg::Sdma0F32Cntl) = amd::hw::kSdmaHaltOrReset;
+    value(Reg::Sdma0F32Cntl) = copy_halt();
   }
 }
 
@@ -200,7 +217,7 @@ void BareGpu::write_copy_control(u32 written) {
       .write_pointer = pair(Reg::Sdma0Queue0RbWptrPollAddrLo, Reg::Sdma0Queue0RbWptrPollAddrHi),
       .number = kCopyNumber};
   std::string wrong;
-  if ((value(Reg::Sdma0F32Cntl) & amd::hw::kSdmaHaltOrReset) != 0)
+  if ((value(Reg::Sdma0F32Cntl) & copy_halt()) != 0)
     wrong = "its engine is halted";
   else if ((value(Reg::Sdma0Cntl) & amd::hw::kSdmaTrapEnable) == 0)
     wrong = "its engine does not interrupt";
@@ -211,7 +228,7 @@ void BareGpu::write_copy_control(u32 written) {
   else if (pair(Reg::Sdma0Queue0RbWptr, Reg::Sdma0Queue0RbWptrHi) != 0 ||
            pair(Reg::Sdma0Queue0RbRptr, Reg::Sdma0Queue0RbRptrHi) != 0)
     wrong = "its pointers are not 0";
-  else if (!control.write_read_pointer || control.vmid != 0 || !is_translating_)
+  else if (!control.write_read_pointer || control.vmid != 0 || !card_.is_translating)
     wrong = "its read pointer is not written, or it does not translate";
   else if (device_.space.at(queue.ring, queue.ring_bytes, true) == nullptr)
     wrong = fmt::format("its ring at {:#x} is not mapped", queue.ring);

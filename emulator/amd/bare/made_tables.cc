@@ -119,11 +119,12 @@ class FirmwareMaker {
   Bytes file_;
 };
 
-std::vector<u8> make_psp_file() {
+std::vector<u8> make_psp_file(amd::hw::BareChip chip) {
   FirmwareMaker file(2, 0);
-  const PspPart parts[] = {PspPart::Kdb,    PspPart::SysDrv, PspPart::SocDrv, PspPart::IntfDrv,
-                           PspPart::DbgDrv, PspPart::RasDrv, PspPart::Sos,    PspPart::Toc};
-  file.put(32, std::size(parts));
+  std::vector<PspPart> parts = {PspPart::Kdb,    PspPart::SysDrv, PspPart::SocDrv, PspPart::IntfDrv,
+                                PspPart::DbgDrv, PspPart::RasDrv, PspPart::Sos,    PspPart::Toc};
+  if (chip == amd::hw::BareChip::Gc12) parts.push_back(PspPart::Spl);
+  file.put(32, static_cast<u32>(parts.size()));
   usize at = 36;
   for (const PspPart part : parts) {
     const u32 type = static_cast<u32>(part);
@@ -136,7 +137,14 @@ std::vector<u8> make_psp_file() {
   return file.finish();
 }
 
-std::vector<u8> make_sdma_file() {
+std::vector<u8> make_sdma_file(amd::hw::BareChip chip) {
+  if (chip == amd::hw::BareChip::Gc12) {
+    FirmwareMaker file(3, 0);
+    const std::vector<u8> code = make_image(PspFirmware::SdmaTh0, 0x900);
+    file.put(36, file.add(code));
+    file.put(40, static_cast<u32>(code.size()));
+    return file.finish();
+  }
   FirmwareMaker file(2, 0);
   const std::vector<u8> context = make_image(PspFirmware::SdmaTh0, 0x900);
   const std::vector<u8> control = make_image(PspFirmware::SdmaTh1, 0x700);
@@ -147,15 +155,15 @@ std::vector<u8> make_sdma_file() {
   return file.finish();
 }
 
-std::vector<u8> make_mec_file() {
+std::vector<u8> make_processor_file(PspFirmware type, PspFirmware stack, u64 entry) {
   FirmwareMaker file(2, 0);
-  const std::vector<u8> code = make_image(PspFirmware::Rs64Mec, 0x3000, kMadeEntry);
-  const std::vector<u8> data = make_image(PspFirmware::Rs64MecP0Stack, 0x500);
+  const std::vector<u8> code = make_image(type, 0x3000, entry);
+  const std::vector<u8> data = make_image(stack, 0x500);
   file.put(36, static_cast<u32>(code.size()));
   file.put(40, file.add(code));
   file.put(44, static_cast<u32>(data.size()));
   file.put(48, file.add(data));
-  file.put(52, static_cast<u32>(kMadeEntry));
+  file.put(52, static_cast<u32>(entry));
   return file.finish();
 }
 
@@ -196,7 +204,18 @@ std::vector<u8> make_smu_file() {
   return file.finish();
 }
 
+IpVersion mp_of(const Node& node) {
+  return bare_chip(node) == amd::hw::BareChip::Gc12 ? IpVersion{14, 0, 3} : IpVersion{13, 0, 0};
+}
+
 }  // namespace
+
+std::optional<amd::hw::BareChip> bare_chip(const Node& node) {
+  if (node.gc.major == 11 && node.gc.minor == 0 && node.gc.revision == 0)
+    return amd::hw::BareChip::Gc11;
+  if (node.gc.major == 12 && node.gc.minor == 0) return amd::hw::BareChip::Gc12;
+  return std::nullopt;
+}
 
 std::span<const u64> bases_of(Block block) {
   switch (block) {
@@ -214,12 +233,20 @@ std::span<const u64> bases_of(Block block) {
 }
 
 std::vector<u8> make_discovery_table(const Node& node) {
-  // Of the chip that this project can start. [amdgpu_discovery.c, the cases of 11.0.0 and its
-  // companions]
+  // [amdgpu_discovery.c, the cases of these graphics cores and their companions; versions of the
+  // companions of 12.0.x as in tinygrad a9069c1 test/mockgpu/am/amgpu.py IP_VERSIONS]
+  const bool is_gc12 = bare_chip(node) == amd::hw::BareChip::Gc12;
+  const IpVersion mp = mp_of(node);
   const MadeBlock blocks[] = {
-      {Block::Gc, node.gc},     {Block::Sdma0, node.sdma},  {Block::MmHub, {3, 0, 0}},
-      {Block::Nbio, node.nbif}, {Block::Mp0, {13, 0, 0}},   {Block::Mp1, {13, 0, 0}},
-      {Block::Hdp, {6, 0, 0}},  {Block::OssSys, {6, 0, 0}}, {Block::SmuIo, {13, 0, 6}},
+      {Block::Gc, node.gc},
+      {Block::Sdma0, node.sdma},
+      {Block::MmHub, is_gc12 ? IpVersion{4, 1, 0} : IpVersion{3, 0, 0}},
+      {Block::Nbio, node.nbif},
+      {Block::Mp0, mp},
+      {Block::Mp1, mp},
+      {Block::Hdp, is_gc12 ? IpVersion{7, 0, 0} : IpVersion{6, 0, 0}},
+      {Block::OssSys, is_gc12 ? IpVersion{7, 0, 0} : IpVersion{6, 0, 0}},
+      {Block::SmuIo, is_gc12 ? IpVersion{14, 0, 2} : IpVersion{13, 0, 6}},
   };
   constexpr usize kDiscovery = 0x40, kDie = 0x90;
   Bytes table;
@@ -263,13 +290,22 @@ std::map<std::string, std::vector<u8>> make_firmware_files(const Node& node) {
     return fmt::format("{}_{}_{}_{}{}.bin", prefix, version.major, version.minor, version.revision,
                        suffix);
   };
-  constexpr IpVersion kMp{13, 0, 0};
-  return {{name("psp", kMp, "_sos"), make_psp_file()},
-          {name("smu", kMp, ""), make_smu_file()},
-          {name("sdma", node.sdma, ""), make_sdma_file()},
-          {name("gc", node.gc, "_mec"), make_mec_file()},
-          {name("gc", node.gc, "_imu"), make_imu_file()},
-          {name("gc", node.gc, "_rlc"), make_rlc_file()}};
+  const IpVersion mp = mp_of(node);
+  const amd::hw::BareChip chip = *bare_chip(node);
+  std::map<std::string, std::vector<u8>> files{
+      {name("psp", mp, "_sos"), make_psp_file(chip)},
+      {name("smu", mp, ""), make_smu_file()},
+      {name("sdma", node.sdma, ""), make_sdma_file(chip)},
+      {name("gc", node.gc, "_mec"),
+       make_processor_file(PspFirmware::Rs64Mec, PspFirmware::Rs64MecP0Stack, kMadeEntry)},
+      {name("gc", node.gc, "_imu"), make_imu_file()},
+      {name("gc", node.gc, "_rlc"), make_rlc_file()}};
+  if (chip == amd::hw::BareChip::Gc11) return files;
+  files[name("gc", node.gc, "_pfp")] =
+      make_processor_file(PspFirmware::Rs64Pfp, PspFirmware::Rs64PfpP0Stack, kMadePfpEntry);
+  files[name("gc", node.gc, "_me")] =
+      make_processor_file(PspFirmware::Rs64Me, PspFirmware::Rs64MeP0Stack, kMadeMeEntry);
+  return files;
 }
 
 std::optional<MadeImage> read_made_image(std::span<const u8> bytes) {
@@ -285,12 +321,19 @@ std::optional<MadeImage> read_made_image(std::span<const u8> bytes) {
   return image;
 }
 
-std::span<const PspFirmware> needed_firmware() {
-  static constexpr PspFirmware kNeeded[] = {
+std::span<const PspFirmware> needed_firmware(amd::hw::BareChip chip) {
+  static constexpr PspFirmware kGc11[] = {
       PspFirmware::SdmaTh0, PspFirmware::SdmaTh1, PspFirmware::Rs64Mec, PspFirmware::Rs64MecP0Stack,
       PspFirmware::ImuI,    PspFirmware::ImuD,    PspFirmware::RlcIram, PspFirmware::RlcDramBoot,
       PspFirmware::RlcP,    PspFirmware::RlcV,    PspFirmware::RlcG};
-  return kNeeded;
+  static constexpr PspFirmware kGc12[] = {
+      PspFirmware::SdmaTh0,        PspFirmware::Rs64Pfp,       PspFirmware::Rs64PfpP0Stack,
+      PspFirmware::Rs64Me,         PspFirmware::Rs64MeP0Stack, PspFirmware::Rs64Mec,
+      PspFirmware::Rs64MecP0Stack, PspFirmware::ImuI,          PspFirmware::ImuD,
+      PspFirmware::RlcIram,        PspFirmware::RlcDramBoot,   PspFirmware::RlcP,
+      PspFirmware::RlcV,           PspFirmware::RlcG};
+  if (chip == amd::hw::BareChip::Gc11) return kGc11;
+  return kGc12;
 }
 
 }  // namespace doorbell::emu::amdgpu

@@ -14,6 +14,8 @@
 
 namespace doorbell::emu::amdgpu {
 
+// The chip whose registers the board's are; empty: none that is emulated without a kernel driver.
+std::optional<amd::hw::BareChip> bare_chip(const Node& node);
 // Base addresses of a block's segments, in words.
 std::span<const u64> bases_of(amd::hw::Block block);
 // For the board; empty for one that nothing is known of.
@@ -29,11 +31,12 @@ struct MadeImage {
   u64 entry = 0;
 };
 inline constexpr u32 kMadePart = 0x1000;
-inline constexpr u64 kMadeEntry = 0x8000;  // of the compute processor's
+// Where the command processor's processors begin: the compute one, PFP and ME.
+inline constexpr u64 kMadeEntry = 0x8000, kMadePfpEntry = 0x3000, kMadeMeEntry = 0x5000;
 inline constexpr u32 kMadeTmrBytes = 0x400000;
 // Empty where the bytes are not one whole image of ours.
 std::optional<MadeImage> read_made_image(std::span<const u8> bytes);
 // Types that the graphics core does not start without.
-std::span<const amd::hw::PspFirmware> needed_firmware();
+std::span<const amd::hw::PspFirmware> needed_firmware(amd::hw::BareChip chip);
 
 }  // namespace doorbell::emu::amdgpu

@@ -1,4 +1,4 @@
-// [torvalds/linux psp_v13_0.c, amdgpu_psp.c, psp_gfx_if.h]
+// [torvalds/linux psp_v13_0.c, psp_v14_0.c, amdgpu_psp.c, psp_gfx_if.h]
 #include "emulator/amd/bare/security_processor.h"
 
 #include <cstring>
@@ -65,15 +65,17 @@ void SecurityProcessor::write(Reg reg, u32 value) {
 
 // A part that the file lacks is left out; none comes again, or in front of another.
 void SecurityProcessor::take_part(PspBootloaderCommand command) {
-  constexpr std::span kSteps = amd::hw::kPspBootSteps;
+  const std::span<const amd::hw::PspBootStep> steps =
+      has_boot_time_memory() ? std::span<const amd::hw::PspBootStep>(amd::hw::kPspBootStepsGc12)
+                             : std::span<const amd::hw::PspBootStep>(amd::hw::kPspBootStepsGc11);
   if (state_.is_alive || state_.lag > 0) {
     refuse(kPspBootLoader, fmt::format("command {:#x} to the boot loader, which is not ready",
                                        static_cast<u32>(command)));
     return;
   }
   usize step = state_.next_part;
-  while (step < kSteps.size() && kSteps[step].command != command) ++step;
-  if (step == kSteps.size()) {
+  while (step < steps.size() && steps[step].command != command) ++step;
+  if (step == steps.size()) {
     refuse(kPspBootLoader, fmt::format("command {:#x} to the boot loader, which is none, or comes "
                                        "too late",
                                        static_cast<u32>(command)));
@@ -85,7 +87,7 @@ void SecurityProcessor::take_part(PspBootloaderCommand command) {
   if (message.size() >= 12) std::memcpy(&bytes, message.data() + 8, sizeof bytes);
   const std::optional<MadeImage> image =
       bytes <= message.size() ? read_made_image(message.first(bytes)) : std::nullopt;
-  const u32 wanted = kMadePart + static_cast<u32>(kSteps[step].part);
+  const u32 wanted = kMadePart + static_cast<u32>(steps[step].part);
   if (!image || image->type != wanted) {
     refuse(kPspBootLoader, fmt::format("command {:#x} to the boot loader finds {} at MiB {:#x}",
                                        static_cast<u32>(command),
@@ -182,20 +184,24 @@ u32 SecurityProcessor::load_firmware(const PspCommandBuffer& command) {
   const std::span<u8> bytes =
       memory_.find(join(command.arguments[0], command.arguments[1]), command.arguments[2]);
   const std::optional<MadeImage> image = read_made_image(bytes);
-  if (!image || image->type != type)
+  if (!image || image->type != type || type >= state_.loaded.size())
     return refuse(kPspImage, fmt::format("LOAD_IP_FW of type {} finds {} in {} bytes", type,
                                          image ? fmt::format("type {}", image->type) : "none",
                                          command.arguments[2]));
   const bool is_smu = type == static_cast<u32>(PspFirmware::Smu);
-  if (is_smu == state_.has_tmr || state_.has_started_graphics || state_.loaded.contains(type))
+  // The SMU's lies in front of all others, which want memory.
+  const bool has_room = has_boot_time_memory() ? has(PspFirmware::Smu) : state_.has_tmr;
+  if (is_smu == has_room || state_.has_started_graphics || state_.loaded[type])
     return refuse(kPspOrder,
                   fmt::format("firmware of type {} is loaded {}", type,
-                              state_.loaded.contains(type)  ? "twice"
+                              state_.loaded[type]           ? "twice"
                               : state_.has_started_graphics ? "after the graphics core's start"
                               : is_smu                      ? "behind the memory for firmware"
                                                             : "in front of the memory for it"));
   if (type == static_cast<u32>(PspFirmware::Rs64Mec)) state_.compute_entry = image->entry;
-  state_.loaded.insert(type);
+  if (type == static_cast<u32>(PspFirmware::Rs64Pfp)) state_.pfp_entry = image->entry;
+  if (type == static_cast<u32>(PspFirmware::Rs64Me)) state_.me_entry = image->entry;
+  state_.loaded[type] = true;
   return 0;
 }
 
@@ -203,6 +209,8 @@ u32 SecurityProcessor::take_tmr(const PspCommandBuffer& command) {
   const u64 at = join(command.arguments[0], command.arguments[1]);
   const u64 system = join(command.arguments[4], command.arguments[5]);
   const u32 bytes = command.arguments[2];
+  if (has_boot_time_memory())
+    return refuse(kPspTmr, "memory for firmware is given, which the boot loader has taken");
   if (state_.has_tmr || !has(PspFirmware::Smu))
     return refuse(kPspOrder, state_.has_tmr ? "memory for firmware is given twice"
                                             : "memory for firmware in front of the SMU's");
@@ -217,7 +225,7 @@ u32 SecurityProcessor::take_tmr(const PspCommandBuffer& command) {
 }
 
 u32 SecurityProcessor::start_graphics() {
-  for (const PspFirmware type : needed_firmware())
+  for (const PspFirmware type : needed_firmware(chip_))
     if (!has(type))
       return refuse(kPspOrder,
                     fmt::format("the graphics core is started without firmware of type {}",

@@ -5,17 +5,18 @@
 // Thread safety: one thread at a time.
 #pragma once
 
-#include <set>
-
 #include "drivers/amd/hw/bare/psp.h"
 #include "drivers/amd/hw/bare/registers.h"
 #include "emulator/amd/bare/bare_memory.h"
+#include "emulator/amd/bare/card_state.h"
 
 namespace doorbell::emu::amdgpu {
 
 class SecurityProcessor {
  public:
-  SecurityProcessor(BareMemory& memory, Checks& checks) : memory_(memory), checks_(checks) {}
+  SecurityProcessor(BareMemory& memory, Checks& checks, amd::hw::BareChip chip,
+                    SecurityState& state)
+      : memory_(memory), checks_(checks), chip_(chip), state_(state) {}
 
   u32 read(amd::hw::Reg reg);
   void write(amd::hw::Reg reg, u32 value);
@@ -25,6 +26,8 @@ class SecurityProcessor {
   bool has_started_graphics() const { return state_.has_started_graphics; }
   // Where the compute processor's firmware begins.
   u64 compute_entry() const { return state_.compute_entry; }
+  u64 pfp_entry() const { return state_.pfp_entry; }
+  u64 me_entry() const { return state_.me_entry; }
 
  private:
   void take_part(amd::hw::PspBootloaderCommand command);
@@ -35,28 +38,16 @@ class SecurityProcessor {
   u32 take_tmr(const amd::hw::PspCommandBuffer& command);
   u32 start_graphics();
   u32 refuse(const Check& check, std::string message);
-  bool has(amd::hw::PspFirmware type) const {
-    return state_.loaded.contains(static_cast<u32>(type));
-  }
+  // MP0 14's boot loader takes the memory for firmware by itself.
+  bool has_boot_time_memory() const { return chip_ == amd::hw::BareChip::Gc12; }
+  bool has(amd::hw::PspFirmware type) const { return state_.loaded[static_cast<u32>(type)]; }
 
   static constexpr u32 kLag = 2, kRefused = 0xffff'0005;
 
   BareMemory& memory_;
   Checks& checks_;
-  struct State {
-    u32 lag = 0;          // looks until an answer shows
-    usize next_part = 0;  // of the boot loader's steps
-    u32 message_at = 0;   // in MiB
-    bool is_alive = false;
-    u64 ring = 0;
-    u32 ring_bytes = 0, write_pointer = 0;
-    u32 ring_low = 0, ring_high = 0, ring_size = 0;
-    bool has_ring = false, has_tmr = false, has_started_graphics = false;
-    u32 control_status = 0, wanted_tmr_bytes = 0;
-    u64 compute_entry = 0;
-    std::set<u32> loaded;  // PspFirmware
-  };
-  State state_;
+  const amd::hw::BareChip chip_;
+  SecurityState& state_;
 };
 
 }  // namespace doorbell::emu::amdgpu

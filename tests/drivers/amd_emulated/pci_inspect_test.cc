@@ -157,30 +157,38 @@ TEST_F(PciInspect, TellsWhatFirmwareRuns) {
 TEST_F(PciInspect, MapsAllOrNothing) {
   std::vector<u8> vram(1 << 20);
   hcq::Tlsf room(0x1000, 2 * hw::kGpuPage, hw::kGpuPage);  // for two tables
-  PageTables tables(vram, 0, room, 0);
+  PageTables tables(vram, 0, room, 0, hw::BareChip::Gc11);
   hw::PageEntry entry{.readable = true, .address = 0x80000};
   EXPECT_FALSE(tables.map(0x1000, 0x2000, entry));
   hcq::Tlsf more_room(0x1000, 3 * hw::kGpuPage, hw::kGpuPage);
-  PageTables more(vram, 0, more_room, 0);
+  PageTables more(vram, 0, more_room, 0, hw::BareChip::Gc11);
   // Across the border of two lowest tables, of which there is one.
   entry.address = 0x1ff000;
   EXPECT_FALSE(more.map(0x1ff000, 0x2000, entry));
   u64 first = 0;
   for (u64 at = 0x1000; at < 0x4000; at += 8) {
     std::memcpy(&first, vram.data() + at, sizeof first);
-    EXPECT_FALSE(hw::entry_of(first).valid && hw::entry_of(first).readable) << at;
+    EXPECT_FALSE((first & 1) != 0 && (first & 0x20) != 0) << at;
   }
 }
 
 TEST(RegisterFields, AreNamed) {
   // GRBM_GFX_CNTL of tinygrad's _grbm_select(me=1, queue=1), as in bare_test.cc.
-  const std::vector<hw::NamedField> fields = hw::register_fields(hw::Reg::GrbmGfxCntl, 0x104);
+  const std::vector<hw::NamedField> fields =
+      hw::register_fields(hw::Reg::GrbmGfxCntl, 0x104, hw::BareChip::Gc11);
   ASSERT_EQ(fields.size(), 4u);
   EXPECT_EQ(fields[1].name, "MEID");
   EXPECT_EQ(fields[1].value, 1u);
   EXPECT_EQ(fields[3].name, "QUEUEID");
   EXPECT_EQ(fields[3].value, 1u);
-  EXPECT_TRUE(hw::register_fields(hw::Reg::CpStat, 5).empty());
+  // The depth of both chips' contexts, and the first field that lies elsewhere.
+  for (const hw::BareChip chip : {hw::BareChip::Gc11, hw::BareChip::Gc12}) {
+    const auto context = hw::register_fields(hw::Reg::GcvmContext0Cntl, 0x17, chip);
+    EXPECT_EQ(context[1].value, 3u);
+    EXPECT_EQ(context[2].name, "PAGE_TABLE_BLOCK_SIZE");
+    EXPECT_EQ(context[2].value, chip == hw::BareChip::Gc11 ? 2u : 1u);
+  }
+  EXPECT_TRUE(hw::register_fields(hw::Reg::CpStat, 5, hw::BareChip::Gc11).empty());
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "emulator/amd/bare/made_tables.h"
+
 namespace doorbell::amd {
 namespace {
 
@@ -15,9 +17,16 @@ class FilterTrap final : public os::MmioTrap {
   u64 read(u64 offset, unsigned) override {
     return is_dead_ ? ~u32{0} : inner_.mmio.read32(offset);
   }
+  // What goes through the window to registers beyond the region is the register's that it names.
   void write(u64 offset, unsigned, u64 value) override {
     u32 word = static_cast<u32>(value);
-    if (!is_dead_ && filter_(offset / 4, word)) inner_.mmio.write32(offset, word);
+    if (is_dead_) return;
+    if (offset / 4 == address_of(hw::Reg::BifBxPf0RsmuIndex)) {
+      behind_ = word / 4;
+      return inner_.mmio.write32(offset, word);
+    }
+    const bool is_behind = offset / 4 == address_of(hw::Reg::BifBxPf0RsmuData);
+    if (filter_(is_behind ? behind_ : offset / 4, word)) inner_.mmio.write32(offset, word);
   }
   u64 size() const { return inner_.mmio.size(); }
 
@@ -25,6 +34,7 @@ class FilterTrap final : public os::MmioTrap {
   os::MappedRegisters inner_;
   const WriteFilter& filter_;
   const bool& is_dead_;
+  u64 behind_ = 0;
 };
 
 class FilteredFile final : public os::File {
@@ -67,7 +77,12 @@ Result<std::unique_ptr<os::File>> FilteredFiles::open(const std::string& path, o
   return std::make_unique<FilteredFile>(std::move(*file), filter_, is_dead);
 }
 
-std::string run_kernel(AmdDevice& device) {
+u64 address_of(hw::Reg reg, hw::BareChip chip) {
+  const hw::RegisterPlace& place = hw::place_of(reg, chip);
+  return emu::amdgpu::bases_of(place.block)[place.segment] + place.offset;
+}
+
+std::string run_kernel(AmdDevice& device, const std::string& chip) {
   using core::Buffer;
   std::array<u32, 32> in, out{};
   for (u32 i = 0; i < in.size(); ++i) in[i] = 3 * i;
@@ -76,7 +91,7 @@ std::string run_kernel(AmdDevice& device) {
   if (!b) return b.error().message;
   if (Result<void> copied = (*a)->copy_in(in.data(), sizeof in); !copied)
     return copied.error().message;
-  Result<std::unique_ptr<core::Program>> program = device.load(compiled_kernel());
+  Result<std::unique_ptr<core::Program>> program = device.load(compiled_kernel(chip));
   if (!program) return program.error().message;
   const core::BufferView views[] = {{a->get(), 0}, {b->get(), 0}};
   if (Result<void> launched = (*program)->launch(views, {}); !launched)

@@ -89,7 +89,10 @@ struct PciMachine {
   std::mutex mutex;  // guards reports while the machine runs
 };
 
-// b[i] = a[i] + 7 on the device, through copies in and out. Empty: it was so.
-std::string run_kernel(AmdDevice& device);
+// Where a register of the emulated GPU lies, in words.
+u64 address_of(hw::Reg reg, hw::BareChip chip = hw::BareChip::Gc11);
+
+// b[i] = a[i] + 7 on the device, of this chip, through copies in and out. Empty: it was so.
+std::string run_kernel(AmdDevice& device, const std::string& chip = "gfx1100");
 
 }  // namespace doorbell::amd

@@ -1,23 +1,17 @@
 // Every register that the driver writes when it starts a GPU and puts queues on it, left out: the
 // start fails, or a rule is broken, or a kernel's result is wrong; or it is listed here with the
-// reason why nobody can tell. And firmware that is changed, and invalidations that are left out.
+// reason why nobody can tell. And commands to the security processor that are left out.
 #include <cstdlib>
 #include <map>
 #include <set>
 
 #include "drivers/amd/hw/bare/registers.h"
-#include "emulator/amd/bare/made_tables.h"
 #include "tests/drivers/amd_emulated/pci_machine.h"
 
 namespace doorbell::amd {
 namespace {
 
 using hw::Reg;
-
-u64 address_of(Reg reg) {
-  const hw::RegisterPlace& place = hw::place_of(reg);
-  return emu::amdgpu::bases_of(place.block)[place.segment] + place.offset;
-}
 
 // Nobody can tell that these are not written, because of what is said.
 const std::map<Reg, const char*> kSurvivors = {
@@ -79,16 +73,16 @@ const std::map<Reg, const char*> kSurvivors = {
     {Reg::GrbmSoftReset, "the engine is not used again here"},
 };
 
-// How a run with a filter ended: "" if all was well.
-std::string outcome(const WriteFilter& filter) {
-  PciMachine machine({.gpus = {"gfx1100"}, .lockstep = true});
+// Where a run ended with a filter: "" if all was well.
+std::string outcome(const std::string& chip, const WriteFilter& filter) {
+  PciMachine machine({.gpus = {chip}, .lockstep = true});
   std::string why;
   {
     auto process = machine.start(filter);
     if (!process) return process.error().message;
     auto device = machine.open(**process, 0, {.timeout_ns = 50'000'000});
     if (!device) return device.error().message;
-    why = run_kernel(**device);
+    why = run_kernel(**device, chip);
   }
   machine.machine->tell_leaks();
   std::lock_guard lock(machine.mutex);
@@ -96,55 +90,73 @@ std::string outcome(const WriteFilter& filter) {
   return why;
 }
 
-// Registers by address, each that a whole run writes.
-std::set<Reg> written() {
-  std::map<u64, Reg> names;
-  for (usize i = 0; i < hw::kRegisters; ++i)
-    names[address_of(static_cast<Reg>(i))] = static_cast<Reg>(i);
-  std::set<Reg> found;
-  EXPECT_EQ(outcome([&](u64 word, u32&) {
-              if (const auto name = names.find(word); name != names.end())
-                found.insert(name->second);
-              return true;
-            }),
-            "");
-  return found;
-}
-
-// A run tries some, chosen by DOORBELL_SEED; DOORBELL_WHOLE_TESTS=1 all.
-bool tries(usize index, usize share) {
+// A run tries one of `share`, chosen by DOORBELL_SEED; DOORBELL_WHOLE_TESTS=1 all.
+bool is_whole() {
   const char* const whole = std::getenv("DOORBELL_WHOLE_TESTS");
-  const char* const seed = std::getenv("DOORBELL_SEED");
-  if (whole != nullptr && std::string_view(whole) != "0") return true;
-  return (index + (seed == nullptr ? 1 : std::strtoull(seed, nullptr, 10))) % share == 0;
+  return whole != nullptr && std::string_view(whole) != "0";
 }
+u64 seed() {
+  const char* const seed = std::getenv("DOORBELL_SEED");
+  return seed == nullptr ? 1 : std::strtoull(seed, nullptr, 10);
+}
+bool tries(usize index, usize share) { return is_whole() || (index + seed()) % share == 0; }
 
-TEST(PciMutation, EveryRegisterThatIsLeftOutIsMissed) {
-  const std::set<Reg> all = written();
+struct Chip {
+  const char* name;
+  hw::BareChip chip;
+};
+struct PciMutation : ::testing::TestWithParam<Chip> {
+  std::string outcome(const WriteFilter& filter) const {
+    return amd::outcome(GetParam().name, filter);
+  }
+  u64 address(Reg reg) const { return address_of(reg, GetParam().chip); }
+  // Each register that a whole run writes, and with what words.
+  std::map<Reg, std::set<u32>> written() const {
+    std::map<u64, Reg> names;
+    for (usize i = 0; i < hw::kRegisters; ++i)
+      names[address(static_cast<Reg>(i))] = static_cast<Reg>(i);
+    std::map<Reg, std::set<u32>> found;
+    EXPECT_EQ(outcome([&](u64 word, u32& value) {
+                if (const auto name = names.find(word); name != names.end())
+                  found[name->second].insert(value);
+                return true;
+              }),
+              "");
+    return found;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(All, PciMutation,
+                         ::testing::Values(Chip{"gfx1100", hw::BareChip::Gc11},
+                                           Chip{"gfx1201", hw::BareChip::Gc12}),
+                         [](const auto& info) { return info.param.name; });
+
+TEST_P(PciMutation, EveryRegisterThatIsLeftOutIsMissed) {
+  const std::map<Reg, std::set<u32>> all = written();
   EXPECT_GE(all.size(), 100u);
   usize caught = 0, tried = 0, index = 0;
-  for (const Reg reg : all) {
-    if (!tries(index++, 6)) continue;
+  for (const auto& [reg, words] : all) {
+    if (!tries(index++, 12)) continue;
     ++tried;
-    const u64 at = address_of(reg);
+    const u64 at = address(reg);
     const std::string why = outcome([&](u64 word, u32&) { return word != at; });
     const auto listed = kSurvivors.find(reg);
+    const auto name = hw::place_of(reg, GetParam().chip).name;
     if (why.empty())
-      EXPECT_TRUE(listed != kSurvivors.end())
-          << hw::place_of(reg).name << " is left out, and missed by nobody";
+      EXPECT_TRUE(listed != kSurvivors.end()) << name << " is left out, and missed by nobody";
     else
       EXPECT_TRUE(listed == kSurvivors.end())
-          << hw::place_of(reg).name << " is listed as a survivor, and caught: " << why;
+          << name << " is listed as a survivor, and caught: " << why;
     caught += why.empty() ? 0 : 1;
   }
   std::printf("%zu of %zu registers are missed when they are not written\n", caught, tried);
 }
 
 // All but the SMU's and the memory for firmware go by this mailbox; each frame once.
-TEST(PciMutation, EveryCommandToTheSecurityProcessorIsMissed) {
-  const u64 at = address_of(Reg::Mp0SmnC2pmsg67);
-  for (usize left_out = 0; left_out < 15; ++left_out) {
-    if (!tries(left_out, 5)) continue;
+TEST_P(PciMutation, EveryCommandToTheSecurityProcessorIsMissed) {
+  const u64 at = address(Reg::Mp0SmnC2pmsg67);
+  const usize frames = GetParam().chip == hw::BareChip::Gc11 ? 15 : 16;
+  for (usize left_out = 0; left_out < frames; ++left_out) {
+    if (!tries(left_out, 8)) continue;
     usize count = 0;
     // Its time-out would take ten seconds of the machine's.
     EXPECT_NE(outcome([&](u64 word, u32&) { return word != at || count++ != left_out; }), "")

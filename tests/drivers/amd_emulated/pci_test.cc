@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "drivers/amd/hw/bare/registers.h"
-#include "emulator/amd/bare/made_tables.h"
 #include "tests/drivers/amd_emulated/pci_machine.h"
 
 namespace doorbell::amd {
@@ -16,19 +15,30 @@ void expect_clean(const PciMachine& machine) {
   for (const emu::Report& report : machine.reports) ADD_FAILURE() << to_string(report);
 }
 
-TEST(PciTest, StartsAGpuAndRunsAKernel) {
-  PciMachine machine;
+struct Chip {
+  const char* name;
+  hw::BareChip chip;
+  u64 target, units;
+};
+struct PciChip : ::testing::TestWithParam<Chip> {};
+INSTANTIATE_TEST_SUITE_P(All, PciChip,
+                         ::testing::Values(Chip{"gfx1100", hw::BareChip::Gc11, 110000, 96},
+                                           Chip{"gfx1201", hw::BareChip::Gc12, 120001, 64}),
+                         [](const auto& info) { return info.param.name; });
+
+TEST_P(PciChip, StartsAndRunsAKernel) {
+  PciMachine machine({.gpus = {GetParam().name}});
   auto process = machine.start();
   ASSERT_TRUE(process) << process.error().message;
   ASSERT_EQ((*process)->kfd->nodes().size(), 1u);
   const NodeProperties& node = (*process)->kfd->nodes()[0].properties;
-  EXPECT_EQ(node.gfx_target_version, 110000u);
-  EXPECT_EQ(node.compute_units(), 96u);
+  EXPECT_EQ(node.gfx_target_version, GetParam().target);
+  EXPECT_EQ(node.compute_units(), GetParam().units);
   {
     auto device = machine.open(**process);
     ASSERT_TRUE(device) << device.error().message;
-    EXPECT_EQ(run_kernel(**device), "");
-    EXPECT_EQ(run_kernel(**device), "");
+    EXPECT_EQ(run_kernel(**device, GetParam().name), "");
+    EXPECT_EQ(run_kernel(**device, GetParam().name), "");
   }
   expect_clean(machine);
 }
@@ -53,65 +63,61 @@ TEST(PciTest, RefusesAqlQueues) {
       << device.error().message;
 }
 
-TEST(PciTest, RunsOnTheWeakestHardware) {
-  PciMachine machine({.gpus = {"gfx1100"}, .adversarial = true, .lockstep = true, .seed = 5});
+TEST_P(PciChip, RunsOnTheWeakestHardware) {
+  PciMachine machine({.gpus = {GetParam().name}, .adversarial = true, .lockstep = true, .seed = 5});
   auto process = machine.start();
   ASSERT_TRUE(process) << process.error().message;
   {
     auto device = machine.open(**process);
     ASSERT_TRUE(device) << device.error().message;
-    EXPECT_EQ(run_kernel(**device), "");
+    EXPECT_EQ(run_kernel(**device, GetParam().name), "");
   }
   expect_clean(machine);
 }
 
-// How many frames the security processor got: none where the GPU was warm.
-usize count_psp_frames(u64 word, usize before) {
-  const hw::RegisterPlace& place = hw::place_of(hw::Reg::Mp0SmnC2pmsg67);
-  const u64 at = emu::amdgpu::bases_of(place.block)[place.segment] + place.offset;
-  return before + (word == at ? 1 : 0);
-}
-
+// How often the security processor got a frame, none where the GPU was warm, and how often the
+// whole GPU was reset.
 struct Starts {
+  hw::BareChip chip = hw::BareChip::Gc11;
   usize frames = 0, resets = 0;
   WriteFilter filter() {
     return [this](u64 word, u32& value) {
-      frames = count_psp_frames(word, frames);
-      const hw::RegisterPlace& place = hw::place_of(hw::Reg::Mp1SmnC2pmsg75);
-      if (word == emu::amdgpu::bases_of(place.block)[place.segment] + place.offset &&
-          value == hw::kDebugMode1Reset)
-        ++resets;
+      frames += word == address_of(hw::Reg::Mp0SmnC2pmsg67, chip) ? 1 : 0;
+      resets += word == address_of(hw::Reg::Mp1SmnC2pmsg75, chip) && value == hw::kDebugMode1Reset;
       return true;
     };
   }
 };
 
-TEST(PciTest, FindsAGpuThatWasLeftAlive) {
-  PciMachine machine;
-  Starts first, second;
+// The table of contents, the SMU's, 11 others, memory, the start; on gfx12 no contents and no
+// memory, and 14 others.
+usize frames_of(hw::BareChip chip) { return chip == hw::BareChip::Gc11 ? 15 : 16; }
+
+TEST_P(PciChip, FindsAGpuThatWasLeftAlive) {
+  PciMachine machine({.gpus = {GetParam().name}});
+  Starts first{GetParam().chip}, second{GetParam().chip};
   for (Starts* starts : {&first, &second}) {
     auto process = *machine.start(starts->filter());
     auto device = machine.open(*process);
     ASSERT_TRUE(device) << device.error().message;
-    EXPECT_EQ(run_kernel(**device), "");
+    EXPECT_EQ(run_kernel(**device, GetParam().name), "");
     device->reset();
   }
-  // The table of contents, the SMU's, 11 others, memory, the start.
-  EXPECT_EQ(first.frames, 15u);
+  EXPECT_EQ(first.frames, frames_of(GetParam().chip));
   EXPECT_EQ(second.frames, 0u);
   EXPECT_EQ(first.resets + second.resets, 0u);
   expect_clean(machine);
 }
 
 // A process that ends in the middle of work leaves queues on the GPU, and its memory mapped.
-TEST(PciTest, ResetsWhatAKilledProcessLeft) {
-  PciMachine machine({.gpus = {"gfx1100"}, .lockstep = true});
-  Starts killed, next;
+TEST_P(PciChip, ResetsWhatAKilledProcessLeft) {
+  PciMachine machine({.gpus = {GetParam().name}, .lockstep = true});
+  Starts killed{GetParam().chip}, next{GetParam().chip};
   {
     auto process = *machine.start(killed.filter());
     auto device = machine.open(*process);
     ASSERT_TRUE(device) << device.error().message;
-    EXPECT_EQ(run_kernel(**device), "");
+    EXPECT_EQ(run_kernel(**device, GetParam().name), "");
     process->filtered->is_dead = true;
   }
   // The kernel gave its memory back while the GPU still had it: that is told.
@@ -125,10 +131,10 @@ TEST(PciTest, ResetsWhatAKilledProcessLeft) {
     auto process = *machine.start(next.filter());
     auto device = machine.open(*process);
     ASSERT_TRUE(device) << device.error().message;
-    EXPECT_EQ(run_kernel(**device), "");
+    EXPECT_EQ(run_kernel(**device, GetParam().name), "");
   }
   EXPECT_EQ(next.resets, 1u);
-  EXPECT_EQ(next.frames, 15u);
+  EXPECT_EQ(next.frames, frames_of(GetParam().chip));
   expect_clean(machine);
 }
 

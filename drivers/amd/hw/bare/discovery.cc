@@ -176,8 +176,20 @@ usize Discovery::count(Block block) const {
   return found;
 }
 
+// [amdgpu_discovery.c amdgpu_discovery_set_gc_ip_blocks()]
+std::optional<BareChip> Discovery::chip() const {
+  const IpInstance* const gc = find(Block::Gc);
+  if (gc == nullptr) return std::nullopt;
+  if (gc->version == IpVersion{11, 0, 0}) return BareChip::Gc11;
+  if (gc->version == IpVersion{12, 0, 0} || gc->version == IpVersion{12, 0, 1})
+    return BareChip::Gc12;
+  return std::nullopt;
+}
+
 Result<u64> Discovery::address_of(Reg reg) const {
-  const RegisterPlace& place = place_of(reg);
+  const std::optional<BareChip> which = chip();
+  if (!which) return fail(ErrorKind::Unsupported, "registers of this graphics core are not known");
+  const RegisterPlace& place = place_of(reg, *which);
   const IpInstance* block = find(place.block);
   if (block == nullptr)
     return fail(ErrorKind::Unsupported, "the GPU has no {}, where {} lies", name_of(place.block),

@@ -3,6 +3,7 @@
 // memory. What the numbers mean for a driver is for drivers/amd/kernel/pci.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -39,6 +40,8 @@ struct Discovery {
   // The first that is not harvested, or null; how many there are.
   const IpInstance* find(Block block) const;
   usize count(Block block) const;
+  // Of the graphics core; empty: not one of those that this project starts.
+  std::optional<BareChip> chip() const;
   // Absolute, in words. Fails where the GPU lacks the block or the segment.
   Result<u64> address_of(Reg reg) const;
 };

@@ -65,6 +65,28 @@ struct VmContextControl {
 static_assert(sound<VmContextControl>());
 inline constexpr u16 kAllFaults = 0x3fff;
 
+// The same of GC 12, whose fields from the block size on lie one bit higher.
+// [gc_12_0_0_sh_mask.h GCVM_CONTEXT0_CNTL, mmhub_4_1_0_sh_mask.h; tinygrad's enable_vm_addressing()
+// writes 0x1800000 there too, which is a fault's bit and the lowest of the rest]
+struct VmContextControlGc12 {
+  static constexpr u32 kWords = 1;
+  bool enable = false;
+  u8 depth = 0, block_size = 0;
+  bool retry_permission = false, retry_other = false;
+  u16 faults = 0;  // the same pairs
+  u8 unk_31_24 = 0;
+  static constexpr void fields(auto& p, auto f) {
+    f("ENABLE_CONTEXT", word(0, 0, 0), p.enable);
+    f("PAGE_TABLE_DEPTH", word(0, 2, 1), p.depth);
+    f("PAGE_TABLE_BLOCK_SIZE", word(0, 7, 4), p.block_size);
+    f("RETRY_PERMISSION_OR_INVALID_PAGE_FAULT", word(0, 8, 8), p.retry_permission);
+    f("RETRY_OTHER_FAULT", word(0, 9, 9), p.retry_other);
+    f("faults", word(0, 23, 10), p.faults);
+    f("unk_31_24", word(0, 31, 24), p.unk_31_24);
+  }
+};
+static_assert(sound<VmContextControlGc12>());
+
 // GCVM_L2_PROTECTION_FAULT_STATUS. PERMISSION_FAULTS: valid 1, read 2, write 4, execute 8.
 // [gmc_v9_0.c and gfxhub_v3_0.c print_l2_protection_fault_status; ROCm KFD's
 // kfd_int_process_v11.c via amdgpu_vm_update_fault_cache()]
@@ -152,6 +174,11 @@ inline constexpr u32 kSoftResetSdma0 = 1 << 23;
 // "golden"; tinygrad ip.py AM_GFX.init_hw()]
 inline constexpr u32 kRlcSrmControl = 3, kRlcSpmControl = 0xf, kGrbmReadTimeout = 0xff;
 inline constexpr u32 kTcpControlUnknown29 = 1 << 29;
+// CP_ME_CNTL: the reset of a processor's first pipe, after which it begins at its
+// *_PRGRM_CNTR_START: PFP_PIPE0_RESET, ME_PIPE0_RESET. [gfx_v12_0.c gfx_v12_0_config_gfx_rs64()]
+inline constexpr u32 kPfpPipe0Reset = 1 << 18, kMePipe0Reset = 1 << 20;
+// GRBM_CNTL of GC 12 has twelve bits of READ_TIMEOUT. [gc_12_0_0_sh_mask.h]
+inline constexpr u32 kGrbmReadTimeoutMaskGc12 = 0xfff;
 // SH_MEM_CONFIG: addresses of 64 bits (0), unaligned accesses (3:2 of 3), INITIAL_INST_PREFETCH
 // (15:14) 3. SH_MEM_BASES: windows of LDS and private memory in 64-bit addresses.
 // [gfx_v11_0.c DEFAULT_SH_MEM_CONFIG, gfx_v11_0_init_compute_vmid()]
@@ -166,7 +193,11 @@ inline constexpr u32 kMecDoorbellLower = 0, kMecDoorbellUpper = 0xf8;
 inline constexpr u32 kSdmaHangCount = 100, kSdmaHangCountMask = 0xff;
 inline constexpr u32 kSdmaTlb = 3 << 9 | 9, kSdmaTlbMask = 0x61f;
 inline constexpr u32 kSdmaPage = 2 << 12 | 3 << 14 | 1 << 24, kSdmaPageMask = 0x100f000;
+// Of GC 12: SDMA0_MCU_CNTL HALT (0), RESET (1), and no LLC_NOALLOC. [sdma_v7_0.c
+// sdma_v7_0_gfx_resume_instance(); gc_12_0_0_sh_mask.h]
 inline constexpr u32 kSdmaHaltOrReset = 1 << 0 | 1 << 13, kSdmaTrapEnable = 1;
+inline constexpr u32 kSdmaHaltOrResetGc12 = 1 << 0 | 1 << 1, kSdmaPageGc12 = 2 << 12 | 3 << 14,
+                     kSdmaPageMaskGc12 = 0xf000;
 // SDMA0_QUEUE0_DOORBELL: ENABLE (28). SDMA0_QUEUE0_IB_CNTL: IB_ENABLE (0).
 inline constexpr u32 kSdmaDoorbellEnable = 1 << 28, kSdmaIbEnable = 1;
 

@@ -1,7 +1,7 @@
 // Reading firmware files. The common header: size_bytes, header_size_bytes, header version (2 x
 // u16), ip version (2 x u16), ucode_version, ucode_size_bytes, ucode_array_offset_bytes, crc32.
 // [torvalds/linux amdgpu_ucode.h common_firmware_header, psp_firmware_header_v2_0,
-// sdma_firmware_header_v2_0, gfx_firmware_header_v2_0, imu_firmware_header_v1_0,
+// sdma_firmware_header_v2_0 and v3_0, gfx_firmware_header_v2_0, imu_firmware_header_v1_0,
 // rlc_firmware_header_v2_0 to v2_3; amdgpu_ucode.c amdgpu_ucode_init_single_fw(); amdgpu_psp.c
 // parse_sos_bin_descriptor(); tinygrad a9069c1 amdev.py AMFirmware]
 #include "drivers/amd/hw/bare/firmware.h"
@@ -62,6 +62,10 @@ class ImageList {
 };
 
 Result<void> read_sdma(const ByteReader& reader, const Common& common, ImageList* images) {
+  if (common.major == 3) {
+    TRY(const u32 bytes, reader.at<u32>(40));
+    return images->add(PspFirmware::SdmaTh0, common.offset, bytes);
+  }
   if (common.major != 2) return unknown_header("the copy engine's firmware", common);
   TRY(const u32 context_bytes, reader.at<u32>(36));
   TRY(const u32 control_offset, reader.at<u32>(48));
@@ -70,17 +74,18 @@ Result<void> read_sdma(const ByteReader& reader, const Common& common, ImageList
   return images->add(PspFirmware::SdmaTh0, common.offset, context_bytes);
 }
 
-Result<void> read_mec(const ByteReader& reader, const Common& common, ImageList* images,
-                      FirmwareFile* file) {
-  if (common.major != 2) return unknown_header("the compute processor's firmware", common);
+// Of one of the command processor's three: its code, and its first pipe's data.
+Result<void> read_processor(const ByteReader& reader, const Common& common, PspFirmware code,
+                            PspFirmware stack, ImageList* images, FirmwareFile* file) {
+  if (common.major != 2) return unknown_header("the command processor's firmware", common);
   TRY(const u32 code_bytes, reader.at<u32>(36));
   TRY(const u32 data_bytes, reader.at<u32>(44));
   TRY(const u32 data_offset, reader.at<u32>(48));
   TRY(const u32 entry_low, reader.at<u32>(52));
   TRY(const u32 entry_high, reader.at<u32>(56));
   file->entry = entry_low | u64{entry_high} << 32;
-  TRY(images->add(PspFirmware::Rs64Mec, common.offset, code_bytes));
-  return images->add(PspFirmware::Rs64MecP0Stack, data_offset, data_bytes);
+  TRY(images->add(code, common.offset, code_bytes));
+  return images->add(stack, data_offset, data_bytes);
 }
 
 // The data follow the instructions.
@@ -128,8 +133,19 @@ Result<FirmwareFile> read_firmware(FirmwareKind kind, std::span<const u8> bytes)
       TRY(read_sdma(reader, common, &images));
       break;
     }
+    case FirmwareKind::Pfp: {
+      TRY(read_processor(reader, common, PspFirmware::Rs64Pfp, PspFirmware::Rs64PfpP0Stack, &images,
+                         &file));
+      break;
+    }
+    case FirmwareKind::Me: {
+      TRY(read_processor(reader, common, PspFirmware::Rs64Me, PspFirmware::Rs64MeP0Stack, &images,
+                         &file));
+      break;
+    }
     case FirmwareKind::Mec: {
-      TRY(read_mec(reader, common, &images, &file));
+      TRY(read_processor(reader, common, PspFirmware::Rs64Mec, PspFirmware::Rs64MecP0Stack, &images,
+                         &file));
       break;
     }
     case FirmwareKind::Imu: {

@@ -11,7 +11,7 @@
 
 namespace doorbell::amd::hw {
 
-enum class FirmwareKind : u8 { Smu, Sdma, Mec, Imu, Rlc };
+enum class FirmwareKind : u8 { Smu, Sdma, Pfp, Me, Mec, Imu, Rlc };
 
 // What one LOAD_IP_FW command loads. Bytes are borrowed from the file.
 struct FirmwareImage {
@@ -21,7 +21,7 @@ struct FirmwareImage {
 struct FirmwareFile {
   u32 version = 0;
   std::vector<FirmwareImage> images;  // in the order in which they are loaded
-  u64 entry = 0;                      // of Mec: the address of its first instruction
+  u64 entry = 0;                      // of Pfp, Me, Mec: of the first instruction
 };
 // Any bytes: a header of a version that is not known, or images outside of the file, are refused.
 Result<FirmwareFile> read_firmware(FirmwareKind kind, std::span<const u8> file);

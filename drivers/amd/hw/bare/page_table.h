@@ -1,4 +1,4 @@
-// An entry of the page tables of GC 11 and 12's older form: 4 levels of 512 entries, 48 bits.
+// An entry of the page tables of GC 11 and 12: 4 levels of 512 entries, 48 bits.
 //
 // Directories of level 0 to 2 lead to tables, and on levels 1 and 2 an entry with `is_pte` is a
 // page of 1 GiB or 2 MiB; level 3 has pages of 4 KiB. Indices count from the context's
@@ -8,23 +8,25 @@
 #pragma once
 
 #include "base/bits/record.h"
+#include "drivers/amd/hw/bare/registers.h"
 
 namespace doorbell::amd::hw {
 
 // [navi10_enum.h MTYPE_*; the kernel's MTYPE_NC 0, MTYPE_CC 2, MTYPE_UC 3 in soc15_enum.h]
 enum class MemoryPolicy : u8 { NonCoherent = 0, CacheCoherent = 2, Uncached = 3 };
 
-// [gmc_v11_0.c, "PTE format", "PDE format"]
+// What an entry says; where the bits lie is for the two that follow.
 struct PageEntry {
-  static constexpr u32 kWords = 2;
   bool valid = false;
   bool is_system = false;  // a bus address; else an offset in the GPU's memory
   bool snooped = false, encrypted = false, executable = false, readable = false, writable = false;
   u8 fragment = 0;  // the page is one of 2^fragment that lie alike
   u64 address = 0;
   MemoryPolicy policy = MemoryPolicy::NonCoherent;
-  bool is_pte = false;  // of a directory: a page, no table
-  static constexpr void fields(auto& p, auto f) {
+  bool is_pte = false;  // a page, no table; on Gc11 said in directories only
+
+ protected:
+  static constexpr void low_fields(auto& p, auto f) {
     f("VALID", Bits{0, 0}, p.valid);
     f("SYSTEM", Bits{1, 1}, p.is_system);
     f("SNOOPED", Bits{2, 2}, p.snooped);
@@ -34,22 +36,51 @@ struct PageEntry {
     f("WRITEABLE", Bits{6, 6}, p.writable);
     f("FRAG", Bits{11, 7}, p.fragment);
     f("address", Bits{47, 12}, p.address, Shift{12});
+  }
+};
+
+// [gmc_v11_0.c, "PTE format", "PDE format"]
+struct PageEntryGc11 : PageEntry {
+  static constexpr u32 kWords = 2;
+  static constexpr void fields(auto& p, auto f) {
+    low_fields(p, f);
     f("MTYPE", Bits{50, 48}, p.policy);
     f("PDE_PTE", Bits{54, 54}, p.is_pte);
   }
 };
-static_assert(sound<PageEntry>());
+static_assert(sound<PageEntryGc11>());
 
-constexpr u64 bits_of(const PageEntry& entry) {
-  const Words<PageEntry> words = encode(entry);
+// [gmc_v12_0.c, "PTE format", "PDE format"; amdgpu_vm.h AMDGPU_PTE_MTYPE_GFX12_SHIFT(),
+// AMDGPU_PTE_IS_PTE and AMDGPU_PDE_PTE_GFX12, which are one bit]
+struct PageEntryGc12 : PageEntry {
+  static constexpr u32 kWords = 2;
+  static constexpr void fields(auto& p, auto f) {
+    low_fields(p, f);
+    f("MTYPE", Bits{55, 54}, p.policy);
+    f("IS_PTE", Bits{63, 63}, p.is_pte);
+  }
+};
+static_assert(sound<PageEntryGc12>());
+
+constexpr u64 bits_of(const PageEntry& entry, BareChip chip) {
+  const Words<PageEntryGc11> words =
+      chip == BareChip::Gc11 ? encode(PageEntryGc11{entry}) : encode(PageEntryGc12{entry});
   return words[0] | u64{words[1]} << 32;
 }
-constexpr PageEntry entry_of(u64 bits) {
-  return decode<PageEntry>(
-      std::array<u32, 2>{static_cast<u32>(bits), static_cast<u32>(bits >> 32)});
+constexpr PageEntry entry_of(u64 bits, BareChip chip) {
+  const std::array<u32, 2> words{static_cast<u32>(bits), static_cast<u32>(bits >> 32)};
+  if (chip == BareChip::Gc11) return decode<PageEntryGc11>(words);
+  return decode<PageEntryGc12>(words);
 }
+// Whether the lowest tables' entries say too that they are pages. [gmc_v12_0.c
+// gmc_v12_0_sw_init(): init_pte_flags = AMDGPU_PTE_IS_PTE]
+constexpr bool marks_every_page(BareChip chip) { return chip == BareChip::Gc12; }
 // What no field has.
-inline constexpr u64 kReservedPageBits = 0xffb8'0000'0000'0000;
+constexpr u64 reserved_page_bits(BareChip chip) {
+  const Words<PageEntryGc11> mask =
+      chip == BareChip::Gc11 ? fields_mask<PageEntryGc11>() : fields_mask<PageEntryGc12>();
+  return ~(mask[0] | u64{mask[1]} << 32);
+}
 
 inline constexpr unsigned kPageLevels = 4, kPageIndexBits = 9;
 inline constexpr u64 kPageTableEntries = u64{1} << kPageIndexBits, kGpuPage = 4096;
@@ -57,18 +88,5 @@ inline constexpr u64 kPageTableEntries = u64{1} << kPageIndexBits, kGpuPage = 40
 constexpr u64 page_span(unsigned level) {
   return kGpuPage << (kPageIndexBits * (kPageLevels - 1 - level));
 }
-
-// [torvalds/linux amdgpu_vm.h: VALID 1, SYSTEM 2, SNOOPED 4, EXECUTABLE 0x10, READABLE 0x20,
-// WRITEABLE 0x40, FRAG << 7, MTYPE_NV10 << 48, PDE_PTE 1 << 54]
-static_assert(bits_of({.valid = true,
-                       .is_system = true,
-                       .snooped = true,
-                       .executable = true,
-                       .readable = true,
-                       .writable = true,
-                       .fragment = 9,
-                       .address = 0x123456000,
-                       .policy = MemoryPolicy::Uncached,
-                       .is_pte = true}) == 0x0043'0001'2345'64f7);
 
 }  // namespace doorbell::amd::hw

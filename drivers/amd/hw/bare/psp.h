@@ -5,8 +5,9 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 
-#include "base/util/types.h"
+#include "drivers/amd/hw/bare/registers.h"
 
 namespace doorbell::amd::hw {
 
@@ -62,7 +63,11 @@ enum class PspFirmware : u32 {
   ImuD = 69,
   SdmaTh0 = 71,
   SdmaTh1 = 72,
+  Rs64Pfp = 87,
+  Rs64Me = 88,
   Rs64Mec = 89,
+  Rs64PfpP0Stack = 90,
+  Rs64MeP0Stack = 92,
   Rs64MecP0Stack = 94,
 };
 
@@ -94,13 +99,13 @@ enum class PspBootloaderCommand : u32 {
 };
 
 // The order in which the kernel loads them. The table of the trusted OS's versions is, on MP0 13,
-// the key database once more. [amdgpu_psp.c psp_hw_start(); psp_v13_0.c
-// psp_v13_0_bootloader_load_spl(): &psp->kdb]
+// the key database once more, on MP0 14 a part of its own. [amdgpu_psp.c psp_hw_start();
+// psp_v13_0.c psp_v13_0_bootloader_load_spl(): &psp->kdb; psp_v14_0.c: &psp->spl]
 struct PspBootStep {
   PspPart part;
   PspBootloaderCommand command;
 };
-inline constexpr PspBootStep kPspBootSteps[] = {
+inline constexpr PspBootStep kPspBootStepsGc11[] = {
     {PspPart::Kdb, PspBootloaderCommand::LoadKeyDatabase},
     {PspPart::Kdb, PspBootloaderCommand::LoadTosSplTable},
     {PspPart::SysDrv, PspBootloaderCommand::LoadSysDrv},
@@ -110,7 +115,16 @@ inline constexpr PspBootStep kPspBootSteps[] = {
     {PspPart::RasDrv, PspBootloaderCommand::LoadRasDrv},
     {PspPart::Sos, PspBootloaderCommand::LoadSos},
 };
-
+inline constexpr PspBootStep kPspBootStepsGc12[] = {
+    {PspPart::Kdb, PspBootloaderCommand::LoadKeyDatabase},
+    {PspPart::Spl, PspBootloaderCommand::LoadTosSplTable},
+    {PspPart::SysDrv, PspBootloaderCommand::LoadSysDrv},
+    {PspPart::SocDrv, PspBootloaderCommand::LoadSocDrv},
+    {PspPart::IntfDrv, PspBootloaderCommand::LoadIntfDrv},
+    {PspPart::DbgDrv, PspBootloaderCommand::LoadDbgDrv},
+    {PspPart::RasDrv, PspBootloaderCommand::LoadRasDrv},
+    {PspPart::Sos, PspBootloaderCommand::LoadSos},
+};
 // Mailboxes: bit 31 of 35 says that the boot loader, of 64 that the operating system is ready.
 inline constexpr u32 kPspReady = 0x8000'0000, kPspStatusMask = 0xffff;
 // In 64: PSP_RING_TYPE__KM creates the ring at 69, 70 of the bytes in 71; GFX_CTRL_CMD_ID_*.

@@ -22,12 +22,14 @@ std::vector<NamedField> fields_in(u32 word) {
 
 }  // namespace
 
-std::vector<NamedField> register_fields(Reg reg, u32 word) {
+std::vector<NamedField> register_fields(Reg reg, u32 word, BareChip chip) {
   switch (reg) {
     case Reg::GcvmInvalidateEng17Req:
     case Reg::MmvmInvalidateEng17Req: return fields_in<InvalidateRequest>(word);
     case Reg::GcvmContext0Cntl:
-    case Reg::MmvmContext0Cntl: return fields_in<VmContextControl>(word);
+    case Reg::MmvmContext0Cntl:
+      return chip == BareChip::Gc11 ? fields_in<VmContextControl>(word)
+                                    : fields_in<VmContextControlGc12>(word);
     case Reg::GcvmL2ProtectionFaultStatus: return fields_in<FaultStatus>(word);
     case Reg::GcmcVmMxL1TlbCntl:
     case Reg::MmmcVmMxL1TlbCntl: return fields_in<L1TlbControl>(word);
@@ -44,6 +46,9 @@ std::vector<NamedField> register_fields(Reg reg, u32 word) {
   }
 }
 
-std::vector<NamedField> page_entry_fields(const PageEntry& entry) { return names_in(entry); }
+std::vector<NamedField> page_entry_fields(u64 bits, BareChip chip) {
+  const PageEntry entry = entry_of(bits, chip);
+  return chip == BareChip::Gc11 ? names_in(PageEntryGc11{entry}) : names_in(PageEntryGc12{entry});
+}
 
 }  // namespace doorbell::amd::hw

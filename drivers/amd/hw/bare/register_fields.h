@@ -15,8 +15,8 @@ struct NamedField {
   u64 value = 0;
 };
 
-std::vector<NamedField> register_fields(Reg reg, u32 word);
-std::vector<NamedField> page_entry_fields(const PageEntry& entry);
+std::vector<NamedField> register_fields(Reg reg, u32 word, BareChip chip);
+std::vector<NamedField> page_entry_fields(u64 bits, BareChip chip);
 
 // Reading these changes something: the semaphore is taken, the data register reads whatever the
 // index names. [gmc_v11_0.c gmc_v11_0_flush_gpu_tlb(): "a read return value of 1 means semaphore

@@ -1,5 +1,5 @@
 // Registers of a GPU that no kernel driver runs: names, and where they lie. See registers.def for
-// the list, fields.h for what is in them; discovery.h reads the base addresses.
+// the lists, fields.h for what is in them; discovery.h reads the base addresses.
 #pragma once
 
 #include <array>
@@ -40,6 +40,12 @@ enum class Reg : u16 {
 #undef DOORBELL_REGISTER
 };
 
+inline constexpr usize kRegisters = 0
+#define DOORBELL_REGISTER(...) +1
+#include "drivers/amd/hw/bare/registers.def"
+#undef DOORBELL_REGISTER
+    ;
+
 struct RegisterPlace {
   std::string_view name;  // the vendor's
   Block block;
@@ -47,14 +53,43 @@ struct RegisterPlace {
   u32 offset;  // in words
 };
 
-inline constexpr RegisterPlace kRegisterPlaces[] = {
-#define DOORBELL_REGISTER(name, text, block, segment, offset) {text, Block::block, segment, offset},
+// Chips whose registers lie alike, by their graphics core: 11.0.0, 12.0.x.
+enum class BareChip : u8 { Gc11, Gc12 };
+inline constexpr usize kBareChips = 2;
+
+using RegisterPlaces = std::array<RegisterPlace, kRegisters>;
+namespace detail {
+constexpr RegisterPlaces places_of_gc11() {
+  RegisterPlaces places{};
+#define DOORBELL_REGISTER(name, text, block, segment, offset) \
+  places[static_cast<usize>(Reg::name)] = {text, Block::block, segment, offset};
 #include "drivers/amd/hw/bare/registers.def"
 #undef DOORBELL_REGISTER
-};
-inline constexpr usize kRegisters = std::size(kRegisterPlaces);
-constexpr const RegisterPlace& place_of(Reg reg) {
-  return kRegisterPlaces[static_cast<usize>(reg)];
+  return places;
+}
+constexpr RegisterPlaces places_of_gc12() {
+  RegisterPlaces places{};
+#define DOORBELL_REGISTER(name, text, block, segment, offset) \
+  places[static_cast<usize>(Reg::name)] = {text, Block::block, segment, offset};
+#include "drivers/amd/hw/bare/registers_gc12.def"
+#undef DOORBELL_REGISTER
+  return places;
+}
+}  // namespace detail
+inline constexpr RegisterPlaces kRegisterPlaces[kBareChips] = {detail::places_of_gc11(),
+                                                               detail::places_of_gc12()};
+static_assert([] {
+  for (const RegisterPlaces& places : kRegisterPlaces)
+    for (const RegisterPlace& place : places)
+      if (place.name.empty()) return false;
+  return true;
+}());
+
+constexpr const RegisterPlaces& places_of(BareChip chip) {
+  return kRegisterPlaces[static_cast<usize>(chip)];
+}
+constexpr const RegisterPlace& place_of(Reg reg, BareChip chip) {
+  return places_of(chip)[static_cast<usize>(reg)];
 }
 
 // Where the size of the memory in MiB lies, before any base address is known: an absolute address,
@@ -69,7 +104,8 @@ inline constexpr u64 kDiscoveryFromEnd = u64{64} << 10, kDiscoveryBytes = u64{10
 // AM_SMU.mode1_reset()]
 inline constexpr u32 kDebugMode1Reset = 2;
 
-// Messages to the power controller of MP1 13.0.0. [smu_v13_0_0_ppsmc.h]
+// Messages to the power controller of MP1 13.0.0, 14.0.2 and 14.0.3, alike. [smu_v13_0_0_ppsmc.h,
+// smu_v14_0_2_ppsmc.h]
 enum class SmuMessage : u32 {
   TestMessage = 1,
   GetSmuVersion = 2,
@@ -82,7 +118,8 @@ enum class SmuMessage : u32 {
 };
 // Answers. [smu_cmn.c SMU_RESP_*]
 inline constexpr u32 kSmuOk = 1, kSmuUnknownMessage = 0xfe, kSmuRejected = 0xfd;
-// Clocks that a driver sets. [smu13_driver_if_v13_0_0.h PPCLK_e]
+// Clocks that a driver sets. [smu13_driver_if_v13_0_0.h,
+// smu14_driver_if_v14_0.h PPCLK_e]
 enum class SmuClock : u32 { Gfx = 0, Soc = 1, Memory = 2, Fabric = 3 };
 
 // Doorbells: 64 bits each, by number. [amdgpu_doorbell.h AMDGPU_NAVI10_DOORBELL_MEC_RING0,

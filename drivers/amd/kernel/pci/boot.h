@@ -60,9 +60,9 @@ Result<void> set_clocks(const RegisterAccess& registers, bool highest);
 Result<void> reset_whole_gpu(const RegisterAccess& registers);
 
 Result<void> wait_for_graphics(const RegisterAccess& registers);
-// `entry`: of the compute processor's firmware. Warm: whatever the processor does is ended first,
+// Warm: whatever the processor does is ended first,
 // and what else was set stays.
-void start_graphics(const BootTarget& target, u64 entry, bool is_warm);
+void start_graphics(const BootTarget& target, const ProcessorEntries& entries, bool is_warm);
 void start_copy_engine(const BootTarget& target);
 
 }  // namespace doorbell::amd

@@ -1,6 +1,7 @@
 // The graphics core's compute part, and the copy engine.
 // [torvalds/linux gfx_v11_0.c gfx_v11_0_hw_init(), gfx_v11_0_cp_compute_enable(),
-// gfx_v11_0_config_gfx_rs64(), sdma_v6_0.c sdma_v6_0_gfx_resume(); tinygrad ip.py AM_GFX, AM_SDMA]
+// gfx_v11_0_config_gfx_rs64(), sdma_v6_0.c sdma_v6_0_gfx_resume(); gfx_v12_0.c, sdma_v7_0.c;
+// tinygrad ip.py AM_GFX, AM_SDMA]
 #include "base/util/try.h"
 #include "drivers/amd/kernel/pci/boot.h"
 
@@ -21,7 +22,7 @@ hw::MecControl mec_control(const RegisterAccess& registers) {
   return hw::fields_of<hw::MecControl>(registers.read(Reg::CpMecRs64Cntl));
 }
 
-// The processor begins at its firmware's entry, in words, when its reset ends.
+// A processor begins at its firmware's entry, in words, when its reset ends.
 void set_entry(const RegisterAccess& registers, u64 entry) {
   select(registers, {.pipe = 0, .me = 1});
   registers.write_pair(Reg::CpMecRs64PrgrmCntrStart, Reg::CpMecRs64PrgrmCntrStartHi, entry >> 2);
@@ -31,6 +32,17 @@ void set_entry(const RegisterAccess& registers, u64 entry) {
   registers.write(Reg::CpMecRs64Cntl, control);
   control.pipe0_reset = false;
   registers.write(Reg::CpMecRs64Cntl, control);
+}
+
+// The first pipes of PFP and ME, which nobody uses but the firmware's parts among themselves.
+void set_front_entries(const RegisterAccess& registers, const ProcessorEntries& entries) {
+  select(registers, {});
+  registers.write_pair(Reg::CpPfpPrgrmCntrStart, Reg::CpPfpPrgrmCntrStartHi, entries.pfp >> 2);
+  registers.change(Reg::CpMeCntl, 0, hw::kPfpPipe0Reset);
+  registers.change(Reg::CpMeCntl, hw::kPfpPipe0Reset, 0);
+  registers.write_pair(Reg::CpMePrgrmCntrStart, Reg::CpMePrgrmCntrStartHi, entries.me >> 2);
+  registers.change(Reg::CpMeCntl, 0, hw::kMePipe0Reset);
+  registers.change(Reg::CpMeCntl, hw::kMePipe0Reset, 0);
 }
 
 void start_processor(const RegisterAccess& registers) {
@@ -60,14 +72,16 @@ Result<void> wait_for_graphics(const RegisterAccess& registers) {
   return registers.wait(Reg::CpStat, ~u32{0}, 0, "the command processor's rest");
 }
 
-void start_graphics(const BootTarget& target, u64 entry, bool is_warm) {
+void start_graphics(const BootTarget& target, const ProcessorEntries& entries, bool is_warm) {
   const RegisterAccess& registers = target.registers;
-  if (is_warm) {
+  const BootCaps& caps = registers.caps();
+  if (is_warm && caps.resets_compute_by_grbm) {
     registers.write(Reg::GrbmSoftReset, hw::kSoftResetCompute);
     registers.pause(kSettle_ns);
     registers.write(Reg::GrbmSoftReset, 0);
   }
-  set_entry(registers, entry);
+  if (caps.has_front_processors) set_front_entries(registers, entries);
+  set_entry(registers, entries.mec);
   if (!is_warm) {
     registers.change(Reg::TcpCntl, 0, hw::kTcpControlUnknown29);
     registers.write(Reg::RlcCntl, 1);
@@ -78,7 +92,7 @@ void start_graphics(const BootTarget& target, u64 entry, bool is_warm) {
                     hw::DoorbellEntry{.enable = true, .awid = 3, .address_31_28 = 3});
     registers.write(Reg::S2aDoorbellEntry3Ctrl,
                     hw::DoorbellEntry{.enable = true, .awid = 6, .address_31_28 = 3});
-    registers.change(Reg::GrbmCntl, hw::kGrbmReadTimeout, hw::kGrbmReadTimeout);
+    registers.change(Reg::GrbmCntl, caps.grbm_timeout_mask, hw::kGrbmReadTimeout);
     set_memory_windows(registers);
     registers.write(Reg::CpMecDoorbellRangeLower, hw::kMecDoorbellLower);
     registers.write(Reg::CpMecDoorbellRangeUpper, hw::kMecDoorbellUpper);
@@ -88,10 +102,11 @@ void start_graphics(const BootTarget& target, u64 entry, bool is_warm) {
 
 void start_copy_engine(const BootTarget& target) {
   const RegisterAccess& registers = target.registers;
+  const BootCaps& caps = registers.caps();
   registers.change(Reg::Sdma0WatchdogCntl, hw::kSdmaHangCountMask, hw::kSdmaHangCount);
   registers.change(Reg::Sdma0Utcl1Cntl, hw::kSdmaTlbMask, hw::kSdmaTlb);
-  registers.change(Reg::Sdma0Utcl1Page, hw::kSdmaPageMask, hw::kSdmaPage);
-  registers.change(Reg::Sdma0F32Cntl, hw::kSdmaHaltOrReset, 0);
+  registers.change(Reg::Sdma0Utcl1Page, caps.copy_page_mask, caps.copy_page);
+  registers.change(Reg::Sdma0F32Cntl, caps.copy_halt, 0);
   registers.change(Reg::Sdma0Cntl, 0, hw::kSdmaTrapEnable);
   registers.write(Reg::S2aDoorbellEntry2Ctrl,
                   hw::DoorbellEntry{.enable = true,

@@ -99,10 +99,7 @@ void set_context(const BootTarget& target, const HubRegisters& hub) {
   registers.write_pair(hub.end_low, hub.end_high, kLastAddress >> kPage);
   registers.write_pair(hub.table_low, hub.table_high,
                        (target.offset + boot_memory::kRootTable) | kValid);
-  registers.write(
-      hub.context,
-      hw::VmContextControl{
-          .enable = true, .depth = hw::kPageLevels - 1, .faults = hw::kAllFaults, .unk_31_23 = 3});
+  registers.write(hub.context, registers.caps().context);
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ Result<void> wait_for_bootloader(const RegisterAccess& registers) {
 
 Result<void> load_operating_system(const BootTarget& target, const Firmware& firmware) {
   const RegisterAccess& registers = target.registers;
-  for (const hw::PspBootStep& step : hw::kPspBootSteps) {
+  for (const hw::PspBootStep& step : registers.caps().psp_steps) {
     const hw::PspImage* image = find(firmware, step.part);
     if (image == nullptr) continue;
     TRY(wait_for_bootloader(registers));
@@ -209,11 +209,12 @@ Result<void> start_psp(const BootTarget& target, const Firmware& firmware) {
   if (!is_psp_alive(target.registers)) TRY(load_operating_system(target, firmware));
   TRY(create_ring(target));
   u64 tmr_bytes = 0;
-  if (const hw::PspImage* contents = find(firmware, PspPart::Toc)) {
+  const bool gives_tmr = target.registers.caps().gives_tmr;
+  if (const hw::PspImage* contents = find(firmware, PspPart::Toc); contents && gives_tmr) {
     TRY(tmr_bytes, load_contents(target, *contents));
   }
   for (const hw::FirmwareImage& image : firmware.smu.images) TRY(load_image(target, image));
-  TRY(set_up_tmr(target, tmr_bytes));
+  if (gives_tmr) TRY(set_up_tmr(target, tmr_bytes));
   for (const hw::FirmwareImage& image : firmware.images) TRY(load_image(target, image));
   hw::PspCommandBuffer command;
   command.cmd_id = PspCommand::AutoloadRlc;

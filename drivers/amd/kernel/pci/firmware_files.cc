@@ -9,6 +9,7 @@
 
 #include "base/os/library.h"
 #include "base/util/try.h"
+#include "drivers/amd/kernel/pci/boot_caps.h"
 
 namespace doorbell::amd {
 namespace {
@@ -57,6 +58,23 @@ std::string name_for(const char* prefix, const hw::IpVersion& version, const cha
                      suffix);
 }
 
+// A processor of the command processor: its file, and where its entry is kept.
+struct Processor {
+  hw::FirmwareKind kind;
+  const char* file;
+  u64 ProcessorEntries::* entry;
+};
+constexpr Processor kProcessors[] = {
+    {hw::FirmwareKind::Pfp, "_pfp", &ProcessorEntries::pfp},
+    {hw::FirmwareKind::Me, "_me", &ProcessorEntries::me},
+    {hw::FirmwareKind::Mec, "_mec", &ProcessorEntries::mec},
+};
+std::span<const Processor> processors_of(const hw::Discovery& discovery) {
+  const std::optional<hw::BareChip> chip = discovery.chip();
+  return chip && caps_of(*chip).has_front_processors ? std::span(kProcessors)
+                                                     : std::span(kProcessors).last(1);
+}
+
 }  // namespace
 
 Result<std::vector<u8>> read_firmware_file(os::Files& files, const std::string& name) {
@@ -98,32 +116,33 @@ Result<Firmware> read_firmware(os::Files& files, const hw::Discovery& discovery)
   TRY(const std::span<const u8> smu, load(name_for("smu", version(Block::Mp1), "")));
   TRY(firmware.smu, hw::read_firmware(hw::FirmwareKind::Smu, smu));
   const hw::IpVersion gc = version(Block::Gc);
-  struct Wanted {
-    hw::FirmwareKind kind;
-    std::string name;
-  };
-  const Wanted wanted[] = {
-      {hw::FirmwareKind::Sdma, name_for("sdma", version(Block::Sdma0), "")},
-      {hw::FirmwareKind::Mec, name_for("gc", gc, "_mec")},
-      {hw::FirmwareKind::Imu, name_for("gc", gc, "_imu")},
-      {hw::FirmwareKind::Rlc, name_for("gc", gc, "_rlc")},
-  };
-  for (const Wanted& one : wanted) {
-    TRY(const std::span<const u8> bytes, load(one.name));
-    Result<hw::FirmwareFile> file = hw::read_firmware(one.kind, bytes);
-    if (!file) return fail(file.error().kind, "{}: {}", one.name, file.error().message);
+  const auto add = [&](hw::FirmwareKind kind, const std::string& name) -> Result<u64> {
+    TRY(const std::span<const u8> bytes, load(name));
+    Result<hw::FirmwareFile> file = hw::read_firmware(kind, bytes);
+    if (!file) return fail(file.error().kind, "{}: {}", name, file.error().message);
     firmware.images.insert(firmware.images.end(), file->images.begin(), file->images.end());
-    if (one.kind == hw::FirmwareKind::Mec) firmware.mec = std::move(*file);
+    return file->entry;
+  };
+  TRY(add(hw::FirmwareKind::Sdma, name_for("sdma", version(Block::Sdma0), "")));
+  for (const Processor& processor : processors_of(discovery)) {
+    TRY(firmware.entries.*processor.entry, add(processor.kind, name_for("gc", gc, processor.file)));
   }
+  TRY(add(hw::FirmwareKind::Imu, name_for("gc", gc, "_imu")));
+  TRY(add(hw::FirmwareKind::Rlc, name_for("gc", gc, "_rlc")));
   return firmware;
 }
 
-Result<u64> read_compute_entry(os::Files& files, const hw::Discovery& discovery) {
+Result<ProcessorEntries> read_entries(os::Files& files, const hw::Discovery& discovery) {
   const hw::IpInstance* gc = discovery.find(hw::Block::Gc);
   if (gc == nullptr) return fail(ErrorKind::Unsupported, "the GPU has no graphics core");
-  TRY(const std::vector<u8> bytes, read_firmware_file(files, name_for("gc", gc->version, "_mec")));
-  TRY(const hw::FirmwareFile file, hw::read_firmware(hw::FirmwareKind::Mec, bytes));
-  return file.entry;
+  ProcessorEntries entries;
+  for (const Processor& processor : processors_of(discovery)) {
+    TRY(const std::vector<u8> bytes,
+        read_firmware_file(files, name_for("gc", gc->version, processor.file)));
+    TRY(const hw::FirmwareFile file, hw::read_firmware(processor.kind, bytes));
+    entries.*processor.entry = file.entry;
+  }
+  return entries;
 }
 
 }  // namespace doorbell::amd

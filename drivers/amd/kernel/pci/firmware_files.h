@@ -14,10 +14,15 @@ namespace doorbell::amd {
 Result<std::vector<u8>> read_firmware_file(os::Files& files, const std::string& name);
 
 // All that a GPU is started with, and the files that the images borrow from.
+// Where the command processor's processors begin; PFP and ME on GPUs alone that have them begun.
+struct ProcessorEntries {
+  u64 pfp = 0, me = 0, mec = 0;
+};
 struct Firmware {
   std::vector<std::vector<u8>> files;
   std::vector<hw::PspImage> psp;
-  hw::FirmwareFile smu, mec;
+  hw::FirmwareFile smu;
+  ProcessorEntries entries;
   struct Version {
     std::string name;
     u32 version = 0;
@@ -26,7 +31,7 @@ struct Firmware {
   std::vector<hw::FirmwareImage> images;  // without the SMU's, in the order of loading
 };
 Result<Firmware> read_firmware(os::Files& files, const hw::Discovery& discovery);
-// Of the compute processor's alone: where it begins.
-Result<u64> read_compute_entry(os::Files& files, const hw::Discovery& discovery);
+// Of the command processor's alone.
+Result<ProcessorEntries> read_entries(os::Files& files, const hw::Discovery& discovery);
 
 }  // namespace doorbell::amd

@@ -34,6 +34,7 @@ PageWalk walk_pages(const BareView& view, u64 va) {
       address(Reg::GcvmContext0PageTableStartAddrLo32, Reg::GcvmContext0PageTableStartAddrHi32);
   const u64 last =
       address(Reg::GcvmContext0PageTableEndAddrLo32, Reg::GcvmContext0PageTableEndAddrHi32);
+  // These two lie alike on all chips.
   const auto context = hw::fields_of<hw::VmContextControl>(registers.read(Reg::GcvmContext0Cntl));
   PageWalk walk;
   const auto end = [&](const char* why) {
@@ -58,7 +59,7 @@ PageWalk walk_pages(const BareView& view, u64 va) {
     std::memcpy(&step.bits, view.vram.data() + table + step.index * sizeof step.bits,
                 sizeof step.bits);
     walk.steps.push_back(step);
-    const hw::PageEntry entry = hw::entry_of(step.bits);
+    const hw::PageEntry entry = hw::entry_of(step.bits, registers.caps().chip);
     if (!entry.valid) return end("the entry is not valid");
     if (level + 1 == hw::kPageLevels || entry.is_pte) {
       walk.target = {.is_system = entry.is_system,
@@ -215,7 +216,7 @@ FirmwareState read_firmware_state(const RegisterAccess& registers, bool asks) {
       .has_started_graphics =
           (registers.read(Reg::RlcRlcsBootloadStatus) & hw::kBootloadComplete) != 0,
       .is_compute_running = mec.pipe0_active && !mec.halt && !mec.pipe0_reset,
-      .is_copy_running = (registers.read(Reg::Sdma0F32Cntl) & hw::kSdmaHaltOrReset) == 0,
+      .is_copy_running = (registers.read(Reg::Sdma0F32Cntl) & registers.caps().copy_halt) == 0,
       .owner = registers.read(Reg::ScratchReg7),
       .live = registers.read(Reg::ScratchReg6)};
   if (asks && state.has_started_graphics)

@@ -22,8 +22,9 @@ u64 block_of(u64 va, u64 address, u64 bytes) {
 
 }  // namespace
 
-PageTables::PageTables(std::span<u8> vram, u64 root, hcq::Tlsf& free, u64 first_va)
-    : vram_(vram), free_(free), first_va_(first_va) {
+PageTables::PageTables(std::span<u8> vram, u64 root, hcq::Tlsf& free, u64 first_va,
+                       hw::BareChip chip)
+    : vram_(vram), free_(free), first_va_(first_va), chip_(chip) {
   root_.offset = root;
   root_.below.resize(hw::kPageTableEntries);
   std::memset(vram_.data() + root, 0, hw::kGpuPage);
@@ -48,7 +49,7 @@ Result<PageTables::Table*> PageTables::below(Table& table, u64 index, bool is_lo
   found->offset = *offset;
   if (!is_lowest) found->below.resize(hw::kPageTableEntries);
   std::memset(vram_.data() + *offset, 0, hw::kGpuPage);
-  write(table, index, hw::bits_of({.valid = true, .address = *offset}));
+  write(table, index, hw::bits_of({.valid = true, .address = *offset}, chip_));
   ++table.used;
   return found.get();
 }
@@ -79,12 +80,12 @@ Result<u64> PageTables::map_block(u64 va, const hw::PageEntry& entry, u64 done, 
   }
   hw::PageEntry page = entry;
   page.valid = true;
-  page.is_pte = level != kLowest;
+  page.is_pte = level != kLowest || hw::marks_every_page(chip_);
   page.fragment = static_cast<u8>(std::countr_zero(block / hw::kGpuPage));
   // A block that no larger table holds ends with this one.
   for (u64 at = 0; at < block; at += hw::page_span(level)) {
     page.address = address + at;
-    write(*table, index_at(relative + at, level), hw::bits_of(page));
+    write(*table, index_at(relative + at, level), hw::bits_of(page, chip_));
     ++table->used;
   }
   return block;

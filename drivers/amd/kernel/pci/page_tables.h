@@ -18,7 +18,7 @@ class PageTables {
  public:
   // Tables lie in `vram`, which the host sees; all but the root, at `root`, come from `free`. Both
   // are borrowed. GPU addresses begin at `first_va`.
-  PageTables(std::span<u8> vram, u64 root, hcq::Tlsf& free, u64 first_va);
+  PageTables(std::span<u8> vram, u64 root, hcq::Tlsf& free, u64 first_va, hw::BareChip chip);
   ~PageTables();
   PageTables(const PageTables&) = delete;
   PageTables& operator=(const PageTables&) = delete;
@@ -46,6 +46,7 @@ class PageTables {
   std::span<u8> vram_;
   hcq::Tlsf& free_;
   const u64 first_va_;
+  const hw::BareChip chip_;
   Table root_;
   std::vector<u64> empty_;
 };

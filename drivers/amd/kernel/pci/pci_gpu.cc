@@ -24,8 +24,10 @@ constexpr u64 kHugePage = u64{2} << 20;
 constexpr u32 kAliveVersion = 0xdb000001;
 constexpr u32 kCopyQueue = PciGpu::kComputeQueues;
 
-// gfx_target_version, where Doorbell starts the chip itself. [kfd_device.c kgd2kfd_probe()]
-u64 target_of(const hw::IpVersion& gc) { return gc == hw::IpVersion{11, 0, 0} ? 110000 : 0; }
+// gfx_target_version. [kfd_device.c kgd2kfd_probe()]
+u64 target_of(const hw::IpVersion& gc) {
+  return u64{gc.major} * 10000 + u64{gc.minor} * 100 + gc.revision;
+}
 
 }  // namespace
 
@@ -37,11 +39,12 @@ Result<std::unique_ptr<PciGpu>> PciGpu::open(os::Files& files, os::Clock& clock,
   TRY(gpu->vram_, gpu->device_->map_memory(kMemoryRegion));
   TRY(gpu->read_table());
   const hw::IpInstance* gc = gpu->discovery_.find(Block::Gc);
-  if (gc == nullptr || target_of(gc->version) == 0)
-    return fail(ErrorKind::Unsupported,
-                "PCI device {} has a graphics core of version {}, Doorbell starts 11.0.0 (gfx1100) "
-                "only",
-                id.address, gc == nullptr ? "none" : to_string(gc->version));
+  if (!gpu->discovery_.chip())
+    return fail(
+        ErrorKind::Unsupported,
+        "PCI device {} has a graphics core of version {}, Doorbell starts 11.0.0 (gfx1100), "
+        "12.0.0 (gfx1200) and 12.0.1 (gfx1201) only",
+        id.address, gc == nullptr ? "none" : to_string(gc->version));
   TRY(gpu->registers_, RegisterAccess::make(gpu->mmio_.mmio, gpu->discovery_, clock));
   return gpu;
 }
@@ -107,19 +110,21 @@ Result<void> PciGpu::boot() {
   }
   TRY(device_->set_bus_master(true));
   TRY(const BootTarget target, read_framebuffer(registers, vram()));
-  u64 entry = 0;
+  ProcessorEntries entries;
   free_.emplace(boot_memory::kEnd, vram_bytes_ - boot_memory::kEnd - boot_memory::kReservedEnd,
                 hw::kGpuPage);
   if (is_warm_) {
-    TRY(entry, read_compute_entry(files_, discovery_));
+    TRY(entries, read_entries(files_, discovery_));
     for (u32 queue = 0; queue < kComputeQueues; ++queue)
       TRY(unload_compute_queue(registers, queue));
     unload_copy_queue(registers);
-    tables_.emplace(vram(), boot_memory::kRootTable, *free_, kFirstGpuAddress);
+    tables_.emplace(vram(), boot_memory::kRootTable, *free_, kFirstGpuAddress,
+                    registers.caps().chip);
   } else {
     TRY(const Firmware firmware, read_firmware(files_, discovery_));
-    entry = firmware.mec.entry;
-    tables_.emplace(vram(), boot_memory::kRootTable, *free_, kFirstGpuAddress);
+    entries = firmware.entries;
+    tables_.emplace(vram(), boot_memory::kRootTable, *free_, kFirstGpuAddress,
+                    registers.caps().chip);
     start_bus_interface(target);
     start_hub(target, Hub::Memory);
     start_interrupts(target);
@@ -129,7 +134,7 @@ Result<void> PciGpu::boot() {
   TRY(wait_for_graphics(registers));
   start_hub(target, Hub::Graphics);
   TRY(invalidate());
-  start_graphics(target, entry, is_warm_);
+  start_graphics(target, entries, is_warm_);
   start_copy_engine(target);
   TRY(set_clocks(registers, true));
   interrupt_rptr_ = registers.read(Reg::IhRbRptr) & hw::kIhOffsetMask;

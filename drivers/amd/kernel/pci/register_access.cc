@@ -10,14 +10,16 @@ using hw::Reg;
 
 Result<RegisterAccess> RegisterAccess::make(os::Mmio mmio, const hw::Discovery& discovery,
                                             os::Clock& clock) {
-  RegisterAccess access(mmio, clock);
+  const std::optional<hw::BareChip> chip = discovery.chip();
+  if (!chip) return fail(ErrorKind::Unsupported, "a graphics core that is not known");
+  RegisterAccess access(mmio, clock, caps_of(*chip));
   for (usize i = 0; i < hw::kRegisters; ++i) {
     TRY(access.addresses_[i], discovery.address_of(static_cast<Reg>(i)));
   }
   for (const Reg reg : {Reg::BifBxPf0RsmuIndex, Reg::BifBxPf0RsmuData})
     if (access.address(reg) * 4 + 4 > mmio.size())
       return fail(ErrorKind::Unsupported, "the GPU's registers span {:#x} bytes, {} lies at {:#x}",
-                  mmio.size(), hw::place_of(reg).name, access.address(reg) * 4);
+                  mmio.size(), hw::place_of(reg, *chip).name, access.address(reg) * 4);
   return access;
 }
 
@@ -44,7 +46,7 @@ Result<void> RegisterAccess::wait(Reg reg, u32 mask, u32 wanted, const char* wha
     if (clock_->now_ns() >= end)
       return fail(ErrorKind::Timeout,
                   "{}: {} is {:#x}, expected {:#x} in the bits {:#x} within {} ms", what,
-                  hw::place_of(reg).name, value, wanted, mask, timeout_ns / 1'000'000);
+                  hw::place_of(reg, caps_->chip).name, value, wanted, mask, timeout_ns / 1'000'000);
     rest(turn);
   }
 }

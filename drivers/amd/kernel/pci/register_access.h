@@ -9,12 +9,14 @@
 #include "base/os/mmio.h"
 #include "drivers/amd/hw/bare/discovery.h"
 #include "drivers/amd/hw/bare/fields.h"
+#include "drivers/amd/kernel/pci/boot_caps.h"
 
 namespace doorbell::amd {
 
 class RegisterAccess {
  public:
-  // Fails where the GPU lacks a register that is used. The clock is borrowed.
+  // Fails where the GPU is none that is known, or lacks a register that is used. The clock is
+  // borrowed.
   static Result<RegisterAccess> make(os::Mmio mmio, const hw::Discovery& discovery,
                                      os::Clock& clock);
 
@@ -46,6 +48,8 @@ class RegisterAccess {
   Result<void> wait(hw::Reg reg, u32 mask, u32 wanted, const char* what,
                     u64 timeout_ns = kTimeout_ns) const;
   os::Clock& clock() const { return *clock_; }
+  // Of the GPU whose registers these are.
+  const BootCaps& caps() const { return *caps_; }
   // In each turn of a loop that looks at a register: briefly at first.
   void rest(u32 turn) const {
     constexpr u32 kBrief = 2000;
@@ -59,11 +63,13 @@ class RegisterAccess {
 
  private:
   static constexpr u64 kTimeout_ns = 10'000'000'000;
-  RegisterAccess(os::Mmio mmio, os::Clock& clock) : mmio_(mmio), clock_(&clock) {}
+  RegisterAccess(os::Mmio mmio, os::Clock& clock, const BootCaps& caps)
+      : mmio_(mmio), clock_(&clock), caps_(&caps) {}
   u64 address(hw::Reg reg) const { return addresses_[static_cast<usize>(reg)]; }
 
   os::Mmio mmio_;
   os::Clock* clock_;
+  const BootCaps* caps_;
   std::array<u64, hw::kRegisters> addresses_{};
 };
 

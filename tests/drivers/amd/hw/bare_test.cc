@@ -13,6 +13,7 @@
 #include "drivers/amd/hw/bare/firmware.h"
 #include "drivers/amd/hw/bare/interrupts.h"
 #include "drivers/amd/hw/bare/mqd.h"
+#include "drivers/amd/hw/bare/page_table.h"
 #include "tests/support/golden.h"
 
 namespace doorbell::amd::hw {
@@ -24,17 +25,17 @@ std::vector<u8> table(const std::string& name) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-TEST(BareRegisters, LieWhereTinygradHasThem) {
-  const Result<Discovery> discovery = read_discovery(table("navi31"));
+void expect_places(const std::string& discovery_table, BareChip chip, const std::string& golden) {
+  const Result<Discovery> discovery = read_discovery(table(discovery_table));
   ASSERT_TRUE(discovery) << discovery.error().message;
-  std::istringstream lines(
-      testing::read_source("tests/drivers/amd/hw/data/gc_11_0_0_registers.txt"));
+  EXPECT_EQ(discovery->chip(), chip);
+  std::istringstream lines(testing::read_source("tests/drivers/amd/hw/data/" + golden));
   std::map<std::string, u64> theirs;
   for (std::string name, address; lines >> name >> address;)
     theirs[name] = std::stoull(address, nullptr, 16);
   usize compared = 0;
   for (usize i = 0; i < kRegisters; ++i) {
-    const RegisterPlace& place = kRegisterPlaces[i];
+    const RegisterPlace& place = places_of(chip)[i];
     if (place.block == Block::SmuIo) continue;  // of the kernel's alone
     const Result<u64> ours = discovery->address_of(static_cast<Reg>(i));
     ASSERT_TRUE(ours) << ours.error().message;
@@ -45,12 +46,20 @@ TEST(BareRegisters, LieWhereTinygradHasThem) {
   EXPECT_EQ(compared, theirs.size());
 }
 
+TEST(BareRegisters, LieWhereTinygradHasThem) {
+  expect_places("navi31", BareChip::Gc11, "gc_11_0_0_registers.txt");
+  expect_places("navi48", BareChip::Gc12, "gc_12_0_0_registers.txt");
+}
+
 TEST(BareRegisters, FieldsAreTinygradsWords) {
   // AM_GMC.flush_tlb(vmid=0), enable_vm_addressing() with its 0x1800000, init_hub() of "GC".
   EXPECT_EQ(word_of(InvalidateRequest{.vmids = 1}), 0xf80001u);
   EXPECT_EQ(
       word_of(VmContextControl{.enable = true, .depth = 3, .faults = kAllFaults, .unk_31_23 = 3}),
       0x1fffe07u);
+  EXPECT_EQ(word_of(VmContextControlGc12{
+                .enable = true, .depth = 3, .faults = kAllFaults, .unk_31_24 = 1}),
+            0x1fffc07u);
   EXPECT_EQ(word_of(L1TlbControl{.enable = true,
                                  .system_access_mode = 3,
                                  .advanced_driver_model = true,
@@ -81,6 +90,120 @@ TEST(BareRegisters, FieldsAreTinygradsWords) {
             0x84181du);
 }
 
+// AM_GMC.get_pte_flags() of tinygrad, for 11.0.0 and 12.0.1, beside an address; the kernel's in
+// amdgpu_vm.h: VALID 1, SYSTEM 2, SNOOPED 4, EXECUTABLE 0x10, READABLE 0x20, WRITEABLE 0x40.
+TEST(PageEntries, AreTinygradsWords) {
+  const auto expect = [](const PageEntry& entry, u64 gc11, u64 gc12) {
+    EXPECT_EQ(bits_of(entry, BareChip::Gc11), gc11);
+    EXPECT_EQ(bits_of(entry, BareChip::Gc12), gc12);
+    for (const BareChip chip : {BareChip::Gc11, BareChip::Gc12})
+      EXPECT_EQ(bits_of(entry_of(bits_of(entry, chip), chip), chip), bits_of(entry, chip));
+  };
+  PageEntry page{.valid = true, .executable = true, .readable = true, .writable = true};
+  expect({.valid = true, .address = 0x5000}, 0x5001, 0x5001);
+  page.address = 0x123456000;
+  // The lowest tables' pages: GC 12 marks them.
+  EXPECT_EQ(bits_of(page, BareChip::Gc11), 0x0000'0001'2345'6071u);
+  page.is_pte = true;
+  EXPECT_EQ(bits_of(page, BareChip::Gc12), 0x8000'0001'2345'6071u);
+  page.policy = MemoryPolicy::Uncached;
+  page.is_system = page.snooped = true;
+  page.fragment = 4;
+  EXPECT_EQ(bits_of(page, BareChip::Gc12), 0x80c0'0001'2345'6277u);
+  page.is_pte = false;
+  EXPECT_EQ(bits_of(page, BareChip::Gc11), 0x0003'0001'2345'6277u);
+  // 2 MiB and 1 GiB.
+  page = {.valid = true, .executable = true, .readable = true, .writable = true, .fragment = 9};
+  page.is_pte = true;
+  expect(page, 0x0040'0000'0000'04f1, 0x8000'0000'0000'04f1);
+  page.fragment = 18;
+  page.address = u64{1} << 30;
+  expect(page, 0x0040'0000'4000'0971, 0x8000'0000'4000'0971);
+  EXPECT_EQ(reserved_page_bits(BareChip::Gc11), 0xffb8'0000'0000'0000u);
+  EXPECT_EQ(reserved_page_bits(BareChip::Gc12), 0x7f3f'0000'0000'0000u);
+}
+
+// Bytes that tinygrad's ctypes of the kernel's psp_gfx_if.h make of the same values: a frame, and
+// the words of each command that are not 0, by their byte.
+using NonZero = std::map<usize, u32>;
+template <class T>
+NonZero words_in(const T& record) {
+  std::array<u32, sizeof(T) / sizeof(u32)> words;
+  std::memcpy(words.data(), &record, sizeof record);
+  NonZero found;
+  for (usize i = 0; i < words.size(); ++i)
+    if (words[i] != 0) found[i * sizeof(u32)] = words[i];
+  return found;
+}
+
+TEST(PspRecords, AreTinygradsWords) {
+  PspFrame frame;
+  frame.cmd_buf_addr_lo = 0x3000;
+  frame.cmd_buf_addr_hi = 0x80;
+  frame.fence_addr_lo = 0x4000;
+  frame.fence_addr_hi = 0x80;
+  frame.fence_value = 0x11;
+  EXPECT_EQ(words_in(frame),
+            (NonZero{{0, 0x3000}, {4, 0x80}, {12, 0x4000}, {16, 0x80}, {20, 0x11}}));
+  const auto command = [](PspCommand id, std::initializer_list<u32> arguments) {
+    PspCommandBuffer buffer;
+    buffer.cmd_id = id;
+    std::copy(arguments.begin(), arguments.end(), buffer.arguments);
+    return buffer;
+  };
+  const u32 mec = static_cast<u32>(PspFirmware::Rs64Mec);
+  EXPECT_EQ(words_in(command(PspCommand::LoadIpFw, {0x100000, 0x80, 0x1234, mec})),
+            (NonZero{{8, 6}, {28, 0x100000}, {32, 0x80}, {36, 0x1234}, {40, 0x59}}));
+  EXPECT_EQ(words_in(command(PspCommand::SetupTmr,
+                             {0x200000, 0x80, 0x400000, kTmrVirtualAddress, 0x200000})),
+            (NonZero{{8, 5}, {28, 0x200000}, {32, 0x80}, {36, 0x400000}, {40, 2}, {44, 0x200000}}));
+  EXPECT_EQ(words_in(command(PspCommand::LoadToc, {0x100000, 0x80, 0x500})),
+            (NonZero{{8, 0x20}, {28, 0x100000}, {32, 0x80}, {36, 0x500}}));
+  PspCommandBuffer answer = command(PspCommand::AutoloadRlc, {});
+  answer.status = 0x15;
+  answer.tmr_size = 0x7700;
+  EXPECT_EQ(words_in(answer), (NonZero{{8, 0x21}, {864, 0x15}, {880, 0x7700}}));
+}
+
+// The kernel's numbers, in tinygrad's am.py: GFX_FW_TYPE_*, PSP_FW_TYPE_PSP_*, PSP_BL__LOAD_*.
+TEST(PspRecords, NumberFirmwareAsTheKernel) {
+  const std::pair<PspFirmware, u32> firmware[] = {{PspFirmware::RlcV, 7},
+                                                  {PspFirmware::RlcG, 8},
+                                                  {PspFirmware::Smu, 18},
+                                                  {PspFirmware::RlcRestoreGpm, 20},
+                                                  {PspFirmware::RlcRestoreSrm, 21},
+                                                  {PspFirmware::RlcRestoreCntl, 22},
+                                                  {PspFirmware::RlcP, 25},
+                                                  {PspFirmware::RlcIram, 26},
+                                                  {PspFirmware::RlcDramBoot, 48},
+                                                  {PspFirmware::ImuI, 68},
+                                                  {PspFirmware::ImuD, 69},
+                                                  {PspFirmware::SdmaTh0, 71},
+                                                  {PspFirmware::SdmaTh1, 72},
+                                                  {PspFirmware::Rs64Pfp, 87},
+                                                  {PspFirmware::Rs64Me, 88},
+                                                  {PspFirmware::Rs64Mec, 89},
+                                                  {PspFirmware::Rs64PfpP0Stack, 90},
+                                                  {PspFirmware::Rs64MeP0Stack, 92},
+                                                  {PspFirmware::Rs64MecP0Stack, 94}};
+  for (const auto& [ours, theirs] : firmware) EXPECT_EQ(static_cast<u32>(ours), theirs);
+  // AM_PSP.init_hw(): the parts and commands of the boot loader, of MP0 13 and 14.
+  using Step = std::pair<u32, u32>;
+  const auto steps = [](std::span<const PspBootStep> ours) {
+    std::vector<Step> all;
+    for (const PspBootStep& step : ours)
+      all.emplace_back(static_cast<u32>(step.part), static_cast<u32>(step.command));
+    return all;
+  };
+  std::vector<Step> theirs{{3, 0x80000}, {3, 0x10000000}, {2, 0x10000},  {7, 0xb0000},
+                           {8, 0xd0000}, {9, 0xc0000},    {10, 0xe0000}, {1, 0x20000}};
+  EXPECT_EQ(steps(kPspBootStepsGc11), theirs);
+  theirs[1].first = 5;
+  EXPECT_EQ(steps(kPspBootStepsGc12), theirs);
+  EXPECT_EQ(kPspCreateRing, 0x20000u);
+  EXPECT_EQ(kPspDestroyRings, 0x30000u);
+}
+
 // An entry as the kernel decodes it: amdgpu_ih_decode_iv_helper().
 TEST(Interrupts, AreReadWordByWord) {
   const Words<InterruptEntry> words{0x0007b514, 1, 2, 0x00021234, 0xaa, 0xbb, 0xcc, 0xdd};
@@ -92,6 +215,11 @@ TEST(Interrupts, AreReadWordByWord) {
   EXPECT_EQ(entry.node, 2);
   EXPECT_EQ(entry.context0, 0xaau);
   EXPECT_EQ(entry.context3, 0xddu);
+}
+
+TEST(DiscoveryTest, TellsTheChip) {
+  EXPECT_EQ(read_discovery(table("navi48"))->chip(), BareChip::Gc12);
+  EXPECT_EQ(read_discovery(table("two_dies"))->chip(), std::nullopt);
 }
 
 TEST(DiscoveryTest, TellsBlocksAndTheGraphicsCore) {
@@ -165,6 +293,37 @@ TEST(FirmwareTest, FindsTheComputeProcessorsImages) {
   EXPECT_EQ(read->images[0].bytes.data(), file.bytes.data() + 256);
   EXPECT_EQ(read->images[0].bytes.size(), 32u);
   EXPECT_EQ(read->images[1].bytes.data(), file.bytes.data() + 300);
+}
+
+// sdma_firmware_header_v3_0: ucode_size_bytes at 40.
+TEST(FirmwareTest, FindsTheCopyEnginesImageOfVersionThree) {
+  FileMaker file(3, 0);
+  file.put(36, 256);
+  file.put(40, 48);
+  const Result<FirmwareFile> read = read_firmware(FirmwareKind::Sdma, file.bytes);
+  ASSERT_TRUE(read) << read.error().message;
+  ASSERT_EQ(read->images.size(), 1u);
+  EXPECT_EQ(read->images[0].type, PspFirmware::SdmaTh0);
+  EXPECT_EQ(read->images[0].bytes.data(), file.bytes.data() + 256);
+  EXPECT_EQ(read->images[0].bytes.size(), 48u);
+  file.put16(8, 4);
+  EXPECT_EQ(read_firmware(FirmwareKind::Sdma, file.bytes).error().kind, ErrorKind::Unsupported);
+}
+
+TEST(FirmwareTest, FindsTheFrontProcessorsImages) {
+  FileMaker file(2, 0);
+  file.put(36, 32);
+  file.put(44, 16);
+  file.put(48, 300);
+  file.put(52, 0x3000);
+  const Result<FirmwareFile> pfp = read_firmware(FirmwareKind::Pfp, file.bytes);
+  ASSERT_TRUE(pfp) << pfp.error().message;
+  EXPECT_EQ(pfp->entry, 0x3000u);
+  EXPECT_EQ(pfp->images[0].type, PspFirmware::Rs64Pfp);
+  EXPECT_EQ(pfp->images[1].type, PspFirmware::Rs64PfpP0Stack);
+  const Result<FirmwareFile> me = read_firmware(FirmwareKind::Me, file.bytes);
+  EXPECT_EQ(me->images[0].type, PspFirmware::Rs64Me);
+  EXPECT_EQ(me->images[1].type, PspFirmware::Rs64MeP0Stack);
 }
 
 TEST(FirmwareTest, FindsTheImagesOfEachVersionOfTheRlc) {

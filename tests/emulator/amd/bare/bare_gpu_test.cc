@@ -33,7 +33,7 @@ struct BareGpuTest : ::testing::Test {
     reports.clear();
   }
   static u64 offset(Reg reg) {
-    const amd::hw::RegisterPlace& place = amd::hw::place_of(reg);
+    const amd::hw::RegisterPlace& place = amd::hw::place_of(reg, amd::hw::BareChip::Gc11);
     return (bases_of(place.block)[place.segment] + place.offset) * 4;
   }
 };
@@ -127,6 +127,40 @@ TEST_F(BareGpuTest, IsOneClients) {
   EXPECT_FALSE(gpu().take());
   gpu().give_back();
   EXPECT_TRUE(gpu().take());
+}
+
+// Board firmware of MP0 14 has taken the memory for firmware, and reads its table of versions from
+// a part of its own.
+TEST(BareGpuOfGc12, BootsInItsOwnOrder) {
+  std::vector<Report> reports;
+  MachineOptions options{.gpus = {"gfx1201"}, .bare = true};
+  options.report = [&](const Report& report) { reports.push_back(report); };
+  const auto machine = *Machine::create(std::move(options));
+  BareGpu& gpu = machine->bare_gpu(0);
+  const auto offset = [](Reg reg) {
+    const amd::hw::RegisterPlace& place = amd::hw::place_of(reg, amd::hw::BareChip::Gc12);
+    return (bases_of(place.block)[place.segment] + place.offset) * 4;
+  };
+  const auto files = make_firmware_files(*find_node("gfx1201"));
+  const std::vector<u8>& file = files.at("psp_14_0_3_sos.bin");
+  // Gives the boot loader this part with this command; whether it took it.
+  const auto load = [&](u32 part, u32 command) {
+    for (usize at = 36; at < 36 + 9 * 16; at += 16) {
+      u32 words[4];
+      std::memcpy(words, file.data() + at, sizeof words);
+      if (words[0] == part)
+        std::memcpy(gpu.device().memory->at(0x100000), file.data() + 256 + words[2], words[3]);
+    }
+    for (int turn = 0; turn < 3; ++turn) (void)gpu.read_register(offset(Reg::Mp0SmnC2pmsg35));
+    gpu.write_register(offset(Reg::Mp0SmnC2pmsg36), 0x80001);
+    gpu.write_register(offset(Reg::Mp0SmnC2pmsg35), command);
+    return std::exchange(reports, {}).empty();
+  };
+  EXPECT_TRUE(load(3, 0x80000));
+  EXPECT_FALSE(load(3, 0x10000000));  // the key database once more, as MP0 13 has it
+  EXPECT_TRUE(load(5, 0x10000000));
+  EXPECT_TRUE(files.contains("gc_12_0_1_pfp.bin") && files.contains("gc_12_0_1_me.bin"));
+  EXPECT_TRUE(files.contains("sdma_7_0_1.bin") && files.contains("smu_14_0_3.bin"));
 }
 
 }  // namespace

@@ -24,7 +24,10 @@ struct BareMemoryTest : ::testing::Test {
   BareMemoryTest() {
     checks.listen([this](const Report& report) { reports.push_back(report); });
     device.memory = *Backing::create(kBytes);
-    memory = std::make_unique<BareMemory>(device, checks, bus, kBytes);
+    start(amd::hw::BareChip::Gc11);
+  }
+  void start(amd::hw::BareChip chip) {
+    memory = std::make_unique<BareMemory>(device, checks, bus, kBytes, chip);
     memory->set_context({.table = 0, .first_va = kFirst, .last_va = (u64{1} << 47) - 1});
     // A table of each level; the lowest is at 0x3000.
     put(0, 0, 0x1001);
@@ -57,6 +60,25 @@ TEST_F(BareMemoryTest, TranslatesPagesOfAllSizes) {
   EXPECT_EQ(device.space.at(kFirst + 0x2000, 1, true), nullptr);
   EXPECT_EQ(at(0x3000), nullptr);
   EXPECT_TRUE(reports.empty());
+}
+
+// GC 12: MTYPE at 54, and every page 1 << 63, of the lowest tables too.
+TEST_F(BareMemoryTest, TranslatesPagesOfGc12) {
+  constexpr u64 kMarked = u64{1} << 63, kUncached = u64{3} << 54;
+  start(amd::hw::BareChip::Gc12);
+  put(0x3000, 1, 0x400000 | kPage | kMarked | kUncached);
+  put(0x2000, 1, 0x800000 | kPage | kMarked | 9 << 7);
+  flush_and_invalidate();
+  EXPECT_EQ(at(0x1000), memory->at(0x400000));
+  EXPECT_EQ(at(0x200000 + 0x12345), memory->at(0x812345));
+  EXPECT_TRUE(reports.empty());
+  put(0x3000, 2, 0x500000 | kPage);  // not marked
+  memory->flush();
+  expect_one("AMD-GMC-001");
+  put(0x3000, 2, 0);
+  put(0x2000, 1, 0x800000 | kHugePage);  // as GC 11 has it: a policy, and a table that cannot be
+  memory->flush();
+  expect_one("AMD-GMC-001");
 }
 
 TEST_F(BareMemoryTest, KeepsTranslationsUntilTheyAreInvalidated) {
