@@ -1,10 +1,15 @@
-// Notes as compilers write them, and notes that are cut, nested or lie.
+// Notes as compilers write them, and notes that are cut, nested or lie; what lies behind code.
 #include "drivers/amd/code_metadata.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <span>
 #include <string>
 #include <vector>
+
+#include "drivers/amd/code_object.h"
+#include "tests/drivers/amd/compiled_kernel.h"
 
 namespace doorbell::amd {
 namespace {
@@ -75,6 +80,18 @@ TEST(CodeMetadata, NestingAndLengthsCostNothing) {
   EXPECT_FALSE(KernelMetadata::read(note("\xdb\xff\xff\xff\xff"
                                          "a"),
                                     "a"));
+}
+
+// Up to 16 lines of 64 bytes behind code are fetched. [Mesa ac_binary.c
+// ac_align_shader_binary_for_prefetch(), from MI200 on]
+TEST(CodeObjectTest, HasRoomBehindItsCode) {
+  constexpr usize kLines = 16, kLineBytes = 64;
+  const core::Binary binary = compiled_kernel();
+  const Result<CodeObject> object = CodeObject::load(binary.image, binary.name);
+  ASSERT_TRUE(object);
+  ASSERT_LT(object->entry_offset + kLines * kLineBytes, object->image.size());
+  const auto behind = std::span(object->image).last(kLines * kLineBytes);
+  EXPECT_TRUE(std::ranges::all_of(behind, [](u8 byte) { return byte == 0; }));
 }
 
 }  // namespace

@@ -1,9 +1,6 @@
 // A device on a /dev/kfd of the test: what lies in its rings and what its doorbells are rung with.
 #include "drivers/amd/device.h"
 
-#include <algorithm>
-
-#include "drivers/amd/code_object.h"
 #include "drivers/amd/hw/pm4/release.h"
 #include "drivers/amd/pm4_commands.h"
 #include "drivers/amd/program.h"
@@ -220,18 +217,6 @@ TEST_F(DeviceTest, RefusesCodeThatCountsOnRetriedFaults) {
   EXPECT_EQ(load(1, 0x24c), "");
   EXPECT_EQ(load(1, 0x14c),
             "kernel kernel is for gfx942 with XNACK on (ELF flags 0x14c), AMD runs with XNACK off");
-}
-
-// Up to 16 lines of 64 bytes behind code are fetched. [Mesa ac_binary.c
-// ac_align_shader_binary_for_prefetch(), from MI200 on]
-TEST(CodeObjectTest, HasRoomBehindItsCode) {
-  constexpr usize kLines = 16, kLineBytes = 64;
-  const core::Binary binary = compiled_kernel();
-  const Result<CodeObject> object = CodeObject::load(binary.image, binary.name);
-  ASSERT_TRUE(object);
-  ASSERT_LT(object->entry_offset + kLines * kLineBytes, object->image.size());
-  const auto behind = std::span(object->image).last(kLines * kLineBytes);
-  EXPECT_TRUE(std::ranges::all_of(behind, [](u8 byte) { return byte == 0; }));
 }
 
 // The note of this object has .max_flat_workgroup_size 64, its descriptor KERNARG_SIZE 16: `readelf
