@@ -6,6 +6,7 @@ usage: hw_run_test.py PATH_OF_HW_RUN PATH_OF_DOORBELL
 import importlib.util
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -34,9 +35,9 @@ class HwRun(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
 
-    def run_hw(self, *arguments, runner=RUNNER):
+    def run_hw(self, *arguments, runner=RUNNER, tool=TOOL):
         environment = {**os.environ, "EMU_GPU": "sm_86"}
-        done = subprocess.run([sys.executable, runner, "--doorbell", TOOL, "--out", self.folder, "--quick", *arguments],
+        done = subprocess.run([sys.executable, runner, "--doorbell", tool, "--out", self.folder, "--quick", *arguments],
                               capture_output=True, text=True, check=False, env=environment)
         path = os.path.join(self.folder, "hw.json")
         report = None
@@ -68,7 +69,20 @@ class HwRun(unittest.TestCase):
         self.assertIn("convolution f32 1 x 64 x 56 x 56 by 64 x 64 x 3 x 3 stride 1", text)
 
     def test_keeps_what_conformance_did_when_its_time_is_up(self):
-        done, report = self.run_hw("--devices", "CPU", "--parts", "conformance", "--minutes", "0.06")
+        # A program whose time is up behind its first batch, however fast this machine is.
+        hasty = os.path.join(self.folder, "hasty")
+        with open(hasty, "w", encoding="utf-8") as file:
+            file.write("#!/usr/bin/env bash\n"
+                       'echo "$*" >>"$0.calls"\n'
+                       "args=()\n"
+                       "while [ $# -gt 0 ]; do\n"
+                       '  if [ "$1" = --seconds ]; then args+=(--seconds 0.01) && shift 2; else args+=("$1") && shift; fi\n'
+                       "done\n"
+                       'exec %s "${args[@]}"\n' % shlex.quote(TOOL))
+        os.chmod(hasty, 0o755)
+        done, report = self.run_hw("--devices", "CPU", "--parts", "conformance", "--minutes", "1", tool=hasty)
+        with open(hasty + ".calls", encoding="utf-8") as file:
+            self.assertIn("conformance --device CPU --seconds ", file.read())
         conformance = report["devices"]["CPU"]["conformance"]
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertGreater(conformance["passed"], 0)

@@ -26,13 +26,13 @@ State& state() {
   return state;
 }
 
-// The larger, and NaN where one is: MPI_MAX leaves that open.
+// The larger, of two zeros 0, and NaN where one is: MPI_MAX leaves that open.
 template <class T>
 void max_of(const void* from, void* into, int count) {
   const T* a = static_cast<const T*>(from);
   T* b = static_cast<T*>(into);
   for (int i = 0; i < count; ++i)
-    if (std::isnan(a[i]) || a[i] > b[i]) b[i] = a[i];
+    if (std::isnan(a[i]) || a[i] > b[i] || (a[i] == b[i] && !std::signbit(a[i]))) b[i] = a[i];
 }
 
 void combine_max(void* from, void* into, int* count, MPI_Datatype* type) {
