@@ -17,6 +17,12 @@ namespace {
 
 constexpr u32 kHalf = 1, kSingle = 2, kDoubleSize = 3, kBfloat = 4;
 
+// Of a register's two halves, neither is the third. [nvdisasm: INVALID2, INVALID3]
+bool has_part(const Operation& op) {
+  const u32 size = op.field(84, 3);
+  return op.form == 4 || (size != kHalf && size != kBfloat) || op.field(60, 2) < 2;
+}
+
 // Modes of number.h: 1 is up, 2 down.
 HalfRounding half_rounding(u32 mode) { return {mode == 1 ? 2u : mode == 2 ? 1u : mode, false}; }
 
@@ -28,7 +34,8 @@ f64 source_at(const Warp& warp, const Operation& op, u32 lane, u32 size) {
     if (op.bit(80) && (bits & 0x7f80'0000) == 0) bits &= 0x8000'0000;
     return std::bit_cast<f32>(bits);
   }
-  const u32 half = op.field(60, 2) == 1 || op.field(60, 2) == 3 ? low >> 16 : low & 0xffff;
+  const bool is_high = op.form != 4 && op.field(60, 2) == 1;
+  const u32 half = is_high ? low >> 16 : low & 0xffff;
   f64 value = size == kBfloat ? bfloat_to_float(half) : half_to_float(half);
   if (op.x.keep != ~0u) value = std::fabs(value);
   return op.x.flip != 0 ? -value : value;
@@ -86,7 +93,7 @@ u64 integer_of(f64 value, u32 bits, bool is_signed, bool wide) {
 
 Flow float_to_float(Warp& warp, const Operation& op) {
   const u32 from = op.field(84, 2), to = op.field(75, 2), mode = op.field(78, 2);
-  if (from == 0 || to == 0) return unknown_instruction(warp, op);
+  if (from == 0 || to == 0 || !has_part(op)) return unknown_instruction(warp, op);
   u64 out[kLanes];
   for (u32 i = 0; i < kLanes; ++i)
     out[i] = result_bits(source_at(warp, op, i, from), to, mode, op.bit(80));
@@ -96,7 +103,8 @@ Flow float_to_float(Warp& warp, const Operation& op) {
 
 Flow round_float(Warp& warp, const Operation& op) {
   const u32 from = op.field(84, 3), to = op.field(75, 3);  // bits 86 and 77: bfloat16
-  if (from == 0 || to == 0 || from > kBfloat || to > kBfloat) return unknown_instruction(warp, op);
+  if (from == 0 || to == 0 || from > kBfloat || to > kBfloat || !has_part(op))
+    return unknown_instruction(warp, op);
   u64 out[kLanes];
   for (u32 i = 0; i < kLanes; ++i)
     out[i] =
@@ -107,7 +115,7 @@ Flow round_float(Warp& warp, const Operation& op) {
 
 Flow float_to_integer(Warp& warp, const Operation& op) {
   const u32 from = op.field(84, 3), bits = 8u << op.field(75, 2);  // bit 86: bfloat16
-  if (from == 0 || from > kBfloat) return unknown_instruction(warp, op);
+  if (from == 0 || from > kBfloat || !has_part(op)) return unknown_instruction(warp, op);
   const bool wide = from == kDoubleSize || bits == 64;
   u64 out[kLanes];
   for (u32 i = 0; i < kLanes; ++i) {
@@ -122,8 +130,8 @@ Flow integer_to_float(Warp& warp, const Operation& op) {
   const u32 from = op.field(84, 2), mode = op.field(78, 2);
   const u32 to = op.field(75, op.form == 1 ? 3 : 2);  // bit 77: bfloat16
   const bool is_signed = op.bit(74), is_half = to == kHalf || to == kBfloat;
-  if (to == 0 || to > kBfloat) return unknown_instruction(warp, op);
-  const u32 bits = 8u << from, shift = bits < 32 && op.form == 1 ? op.field(60, 2) * bits : 0;
+  if (to == 0 || to > kBfloat || !has_part(op)) return unknown_instruction(warp, op);
+  const u32 bits = 8u << from, shift = bits < 32 && op.form != 4 ? op.field(60, 2) * bits : 0;
   u64 out[kLanes];
   for (u32 i = 0; i < kLanes; ++i) {
     u64 value = row_of(warp, op.x, 0)[i];

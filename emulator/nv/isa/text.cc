@@ -55,9 +55,17 @@ std::string constant_text(const Operation& op) {
   return fmt::format("c[{:#x}][{:#x}]", op.field(54, 5), op.field(38, 16));
 }
 
-// F2FP.UNPACK_B of the two high bytes.
-bool unpacks_high_half(const Operation& op) {
-  return op.opcode->number == 0x03e && op.bit(88) && op.field(89, 2) == 1;
+// The part of a register that a conversion reads, where it is not the lowest: of F2FP.UNPACK_B the
+// two high bytes, of F2F, F2I, I2F and FRND that of 16 or 8 bits.
+std::string part_text(const Operation& op) {
+  const u32 number = op.opcode->number;
+  if (number == 0x03e) return op.bit(88) && op.field(89, 2) == 1 ? ".H1" : "";
+  const bool converts =
+      (number >= 0x104 && number <= 0x107) || (number >= 0x110 && number <= 0x113);
+  const u32 part = converts && op.form != 4 ? op.field(60, 2) : 0, size = op.field(84, 3);
+  const bool is_half = size == 1 || size == 4;  // 4: bfloat16
+  return part == 0 || (size != 0 && !is_half) ? ""
+                                              : fmt::format(".{}{}", is_half ? "H" : "B", part);
 }
 
 std::string source_text(const Operation& op, const OperandSpec& spec) {
@@ -73,7 +81,7 @@ std::string source_text(const Operation& op, const OperandSpec& spec) {
   // With .X a minus is a complement; so it is of counts of bits.
   const bool complement = op.bit(74) || op.opcode->number == 0x109 || op.opcode->number == 0x100;
   if (source.negative) name = (complement ? "~" : "-") + name;
-  return unpacks_high_half(op) && spec.role == 'x' ? name + ".H1" : name;
+  return spec.role == 'x' ? name + part_text(op) : name;
 }
 
 std::string offset_text(i64 offset) {

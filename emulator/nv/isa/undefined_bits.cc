@@ -50,7 +50,7 @@ u32 converted_bits(const Operation& op) {
   const u32 bytes = op.field(84, 2);
   if (bytes >= 2) return ~u32{0};
   const u32 number = op.opcode->number, part = op.form == 1 ? op.field(60, 2) : 0;
-  if (number == 0x104 || number == 0x105) return part == 1 || part == 3 ? 0xffff'0000 : 0xffff;
+  if (number == 0x104 || number == 0x105) return part == 1 ? 0xffff'0000 : 0xffff;
   return bytes == 0 ? 0xffu << (8 * part) : 0xffffu << (16 * (part & 1));
 }
 

@@ -178,6 +178,25 @@ TEST(NvInstructions, UnpackedHalvesAreNamed) {
   EXPECT_EQ(high.text(), "F2FP R7, R6.H1");
 }
 
+// I2F.U16 R4, R2.H1; I2F.S8 R4, R2.B3; F2F.F32.F16 and F2I.U32.BF16 R4, R2.H1, and what nvdisasm
+// calls R2.INVALID2 [sm_90].
+TEST(NvInstructions, ConversionsReadParts) {
+  OneInstruction half(0x1000000200047306, 0x000fe20000101000, 90);
+  EXPECT_EQ(half.text(), "I2F R4, R2.H1");
+  EXPECT_EQ(half.set(2, 0x0003'ffff).run(4), std::bit_cast<u32>(3.0f));
+  OneInstruction byte(0x3000000200047306, 0x000fe20000001400, 90);
+  EXPECT_EQ(byte.text(), "I2F R4, R2.B3");
+  EXPECT_EQ(byte.set(2, 0xff00'0000).run(4), std::bit_cast<u32>(-1.0f));
+  OneInstruction wide(0x1000000200047304, 0x000fe20000101000, 90);
+  EXPECT_EQ(wide.text(), "F2F R4, R2.H1");
+  EXPECT_EQ(wide.set(2, 0x4000'3c00).run(4), std::bit_cast<u32>(2.0f));
+  OneInstruction bfloat(0x1000000200047305, 0x000fe20000401000, 90);
+  EXPECT_EQ(bfloat.text(), "F2I R4, R2.H1");
+  EXPECT_EQ(bfloat.set(2, 0x4040'3f80).run(4), 3u);
+  OneInstruction neither(0x2000000200047306, 0x000fe20000101000, 90);
+  EXPECT_EQ(neither.run_lanes(1), Flow::Stop);
+}
+
 // VIMNMX3.S16x2 R7, R0, R5, R4, PT and .RELU; VIADDMNMX.S16x2 R17, R0, R5, R4, !PT [sm_90]
 TEST(NvInstructions, MinimaOfPairs) {
   const auto set = [](OneInstruction& minimum) -> OneInstruction& {
