@@ -1,6 +1,7 @@
 // The walk, and what an invalidation changes. What stays as it is keeps its range, because kernels
 // may be running on it.
-// [torvalds/linux amdgpu_vm.c; gmc_v11_0.c and gmc_v12_0.c, "PTE format"; navi10_enum.h MTYPE]
+// [torvalds/linux amdgpu_vm.c; gmc_v11_0.c and gmc_v12_0.c, "PTE format"; MTYPE: navi10_enum.h, of
+// GC 12 gmc_v12_0.c gmc_v12_0_get_vm_pte()]
 #include "emulator/amd/bare/bare_memory.h"
 
 #include <algorithm>

@@ -168,7 +168,7 @@ u32 BareGpu::copy_halt() const {
   return is_gc12() ? amd::hw::kSdmaHaltOrResetGc12 : amd::hw::kSdmaHaltOrReset;
 }
 
-// [gfx_v12_0.c gfx_v12_0_config_gfx_rs64()]
+// The first pipes alone. [gfx_v12_0.c gfx_v12_0_config_gfx_rs64()]
 void BareGpu::write_front_control(u32 written) {
   const u32 ended = value(Reg::CpMeCntl) & ~written;
   const auto begin = [&](u32 reset, Reg low, Reg high, u64 entry, bool* has_begun) {

@@ -234,7 +234,8 @@ std::span<const u64> bases_of(Block block) {
 
 std::vector<u8> make_discovery_table(const Node& node) {
   // [amdgpu_discovery.c, the cases of these graphics cores and their companions; versions of the
-  // companions of 12.0.x as in tinygrad a9069c1 test/mockgpu/am/amgpu.py IP_VERSIONS]
+  // companions of 12.0.x as in tinygrad a9069c1 test/mockgpu/am/amgpu.py IP_VERSIONS (of 12.0.0),
+  // but for SMUIO's, which it lacks: amdgpu_discovery.c smuio_v14_0_2_funcs]
   const bool is_gc12 = bare_chip(node) == amd::hw::BareChip::Gc12;
   const IpVersion mp = mp_of(node);
   const MadeBlock blocks[] = {

@@ -1,4 +1,4 @@
-// [torvalds/linux psp_v13_0.c, psp_v14_0.c, amdgpu_psp.c, psp_gfx_if.h]
+// [torvalds/linux psp_v13_0.c, psp_v14_0.c, amdgpu_psp.c psp_hw_start(), psp_gfx_if.h]
 #include "emulator/amd/bare/security_processor.h"
 
 #include <cstring>
@@ -230,6 +230,8 @@ u32 SecurityProcessor::start_graphics() {
       return refuse(kPspOrder,
                     fmt::format("the graphics core is started without firmware of type {}",
                                 static_cast<u32>(type)));
+  if (state_.wanted_tmr_bytes == 0)
+    return refuse(kPspOrder, "the graphics core is started without a table of contents");
   state_.has_started_graphics = true;
   return 0;
 }

@@ -38,7 +38,8 @@ class SecurityProcessor {
   u32 take_tmr(const amd::hw::PspCommandBuffer& command);
   u32 start_graphics();
   u32 refuse(const Check& check, std::string message);
-  // MP0 14's boot loader takes the memory for firmware by itself.
+  // The boot loader of MP0 14.0.2 and 14.0.3 takes the memory for firmware by itself.
+  // [amdgpu_psp.c psp_early_init(): boot_time_tmr]
   bool has_boot_time_memory() const { return chip_ == amd::hw::BareChip::Gc12; }
   bool has(amd::hw::PspFirmware type) const { return state_.loaded[static_cast<u32>(type)]; }
 

@@ -89,9 +89,9 @@ struct Starts {
   }
 };
 
-// The table of contents, the SMU's, 11 others, memory, the start; on gfx12 no contents and no
-// memory, and 14 others.
-usize frames_of(hw::BareChip chip) { return chip == hw::BareChip::Gc11 ? 15 : 16; }
+// The table of contents, the SMU's, 11 others, memory, the start; on gfx12 no memory, and 14
+// others.
+usize frames_of(hw::BareChip chip) { return chip == hw::BareChip::Gc11 ? 15 : 17; }
 
 TEST_P(PciChip, FindsAGpuThatWasLeftAlive) {
   PciMachine machine({.gpus = {GetParam().name}});

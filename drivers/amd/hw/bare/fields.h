@@ -66,8 +66,10 @@ static_assert(sound<VmContextControl>());
 inline constexpr u16 kAllFaults = 0x3fff;
 
 // The same of GC 12, whose fields from the block size on lie one bit higher.
-// [gc_12_0_0_sh_mask.h GCVM_CONTEXT0_CNTL, mmhub_4_1_0_sh_mask.h; tinygrad's enable_vm_addressing()
-// writes 0x1800000 there too, which is a fault's bit and the lowest of the rest]
+// [tinygrad regs.py, made of the kernel's *_sh_mask.h: gc_12_0_0 GCVM_CONTEXT0_CNTL, mmhub_4_1_0
+// MMVM_CONTEXT0_CNTL; its enable_vm_addressing() writes 0x1800000 there too, which is a fault's bit
+// and the lowest of the rest: no field in the graphics hub, in the memory hub the interrupt of
+// SECURE_PROTECTION_FAULT]
 struct VmContextControlGc12 {
   static constexpr u32 kWords = 1;
   bool enable = false;
@@ -175,9 +177,11 @@ inline constexpr u32 kSoftResetSdma0 = 1 << 23;
 inline constexpr u32 kRlcSrmControl = 3, kRlcSpmControl = 0xf, kGrbmReadTimeout = 0xff;
 inline constexpr u32 kTcpControlUnknown29 = 1 << 29;
 // CP_ME_CNTL: the reset of a processor's first pipe, after which it begins at its
-// *_PRGRM_CNTR_START: PFP_PIPE0_RESET, ME_PIPE0_RESET. [gfx_v12_0.c gfx_v12_0_config_gfx_rs64()]
+// *_PRGRM_CNTR_START: PFP_PIPE0_RESET, ME_PIPE0_RESET. [gfx_v12_0.c gfx_v12_0_config_gfx_rs64(),
+// which resets the second pipes too; places of the bits: tinygrad regs.py gc_12_0_0]
 inline constexpr u32 kPfpPipe0Reset = 1 << 18, kMePipe0Reset = 1 << 20;
-// GRBM_CNTL of GC 12 has twelve bits of READ_TIMEOUT. [gc_12_0_0_sh_mask.h]
+// GRBM_CNTL of GC 12 has twelve bits of READ_TIMEOUT. [tinygrad regs.py gc_12_0_0; 0xff all the
+// same: gfx_v12_0.c gfx_v12_0_constants_init()]
 inline constexpr u32 kGrbmReadTimeoutMaskGc12 = 0xfff;
 // SH_MEM_CONFIG: addresses of 64 bits (0), unaligned accesses (3:2 of 3), INITIAL_INST_PREFETCH
 // (15:14) 3. SH_MEM_BASES: windows of LDS and private memory in 64-bit addresses.
@@ -194,7 +198,7 @@ inline constexpr u32 kSdmaHangCount = 100, kSdmaHangCountMask = 0xff;
 inline constexpr u32 kSdmaTlb = 3 << 9 | 9, kSdmaTlbMask = 0x61f;
 inline constexpr u32 kSdmaPage = 2 << 12 | 3 << 14 | 1 << 24, kSdmaPageMask = 0x100f000;
 // Of GC 12: SDMA0_MCU_CNTL HALT (0), RESET (1), and no LLC_NOALLOC. [sdma_v7_0.c
-// sdma_v7_0_gfx_resume_instance(); gc_12_0_0_sh_mask.h]
+// sdma_v7_0_gfx_resume_instance(); places of the bits: tinygrad regs.py gc_12_0_0]
 inline constexpr u32 kSdmaHaltOrReset = 1 << 0 | 1 << 13, kSdmaTrapEnable = 1;
 inline constexpr u32 kSdmaHaltOrResetGc12 = 1 << 0 | 1 << 1, kSdmaPageGc12 = 2 << 12 | 3 << 14,
                      kSdmaPageMaskGc12 = 0xf000;
@@ -204,7 +208,7 @@ inline constexpr u32 kSdmaDoorbellEnable = 1 << 28, kSdmaIbEnable = 1;
 // RCC_DEV0_EPF2_STRAP2: STRAP_NO_SOFT_RESET_DEV0_F2. [nbio_v4_3.c nbio_v4_3_init_registers()]
 inline constexpr u32 kStrapNoSoftReset = 1 << 7;
 // IH_STORM_CLIENT_LIST_CNTL: CLIENT18_IS_STORM_CLIENT; IH_INT_FLOOD_CNTL: FLOOD_CNTL_ENABLE;
-// IH_MSI_STORM_CTRL: DELAY (11:0) 3. [ih_v6_0.c ih_v6_0_irq_init()]
+// IH_MSI_STORM_CTRL: DELAY (11:0) 3. [ih_v6_0.c ih_v6_0_irq_init(), ih_v7_0.c ih_v7_0_irq_init()]
 inline constexpr u32 kIhStormClient18 = 1 << 18, kIhFloodControl = 1 << 3, kIhStormDelay = 3,
                      kIhStormDelayMask = 0xfff;
 

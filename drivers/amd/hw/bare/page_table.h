@@ -12,7 +12,8 @@
 
 namespace doorbell::amd::hw {
 
-// [navi10_enum.h MTYPE_*; the kernel's MTYPE_NC 0, MTYPE_CC 2, MTYPE_UC 3 in soc15_enum.h]
+// [navi10_enum.h MTYPE_*; the kernel's MTYPE_NC 0, MTYPE_CC 2, MTYPE_UC 3 in soc15_enum.h. On GC 12
+// MTYPE_NC and MTYPE_UC alone: gmc_v12_0.c gmc_v12_0_get_vm_pte(); tinygrad soc_12.py has UC as 3]
 enum class MemoryPolicy : u8 { NonCoherent = 0, CacheCoherent = 2, Uncached = 3 };
 
 // What an entry says; where the bits lie is for the two that follow.
@@ -73,7 +74,8 @@ constexpr PageEntry entry_of(u64 bits, BareChip chip) {
   return decode<PageEntryGc12>(words);
 }
 // Whether the lowest tables' entries say too that they are pages. [gmc_v12_0.c
-// gmc_v12_0_sw_init(): init_pte_flags = AMDGPU_PTE_IS_PTE]
+// gmc_v12_0_gart_init(): gart_pte_flags with AMDGPU_PTE_IS_PTE, which amdgpu_ttm.c
+// amdgpu_ttm_tt_pte_flags() gives to every page; tinygrad ip.py AM_GMC.get_pte_flags()]
 constexpr bool marks_every_page(BareChip chip) { return chip == BareChip::Gc12; }
 // What no field has.
 constexpr u64 reserved_page_bits(BareChip chip) {

@@ -100,7 +100,10 @@ enum class PspBootloaderCommand : u32 {
 
 // The order in which the kernel loads them. The table of the trusted OS's versions is, on MP0 13,
 // the key database once more, on MP0 14 a part of its own. [amdgpu_psp.c psp_hw_start();
-// psp_v13_0.c psp_v13_0_bootloader_load_spl(): &psp->kdb; psp_v14_0.c: &psp->spl]
+// psp_v13_0.c psp_v13_0_bootloader_load_spl(): &psp->kdb; psp_v14_0.c
+// psp_v14_0_bootloader_load_spl(): &psp->spl, in older kernels &psp->kdb; tinygrad ip.py AM_PSP:
+// as here.] The kernel loads the table only where the file has a part Spl, on MP0 13 too, and
+// between RasDrv and Sos IPKEYMGR_DRV (part 11, command 0xf0000), which tinygrad leaves out too.
 struct PspBootStep {
   PspPart part;
   PspBootloaderCommand command;

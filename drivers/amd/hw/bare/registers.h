@@ -100,8 +100,8 @@ inline constexpr u32 kConfigMemsize = 0xde3;
 inline constexpr u64 kDiscoveryFromEnd = u64{64} << 10, kDiscoveryBytes = u64{10} << 10;
 
 // The mailboxes of the power controller that debug messages take, and the message that resets the
-// whole GPU. [smu_v13_0.c, DEBUGSMC_MSG_Mode1Reset in smu_v13_0_0_ppsmc.h; tinygrad ip.py
-// AM_SMU.mode1_reset()]
+// whole GPU. [smu_v13_0_0_ppt.c and smu_v14_0_2_ppt.c: DEBUGSMC_MSG_Mode1Reset,
+// *_set_smu_mailbox_registers(); tinygrad ip.py AM_SMU.mode1_reset()]
 inline constexpr u32 kDebugMode1Reset = 2;
 
 // Messages to the power controller of MP1 13.0.0, 14.0.2 and 14.0.3, alike. [smu_v13_0_0_ppsmc.h,

@@ -17,7 +17,9 @@ struct BootCaps {
   // A compute processor that is left alive is reset by GRBM_SOFT_RESET, else by its own register
   // alone. [tinygrad ip.py AM_GFX.reset_mec()]
   bool resets_compute_by_grbm = true;
-  // The driver gives memory for firmware; else the boot loader has taken it.
+  // The driver gives memory for firmware; else the boot loader has taken it. LOAD_TOC is
+  // sent in both cases. [amdgpu_psp.c psp_early_init(): boot_time_tmr, psp_hw_start(),
+  // psp_tmr_init(); tinygrad ip.py AM_PSP.init_hw()]
   bool gives_tmr = true;
   std::span<const hw::PspBootStep> psp_steps;
   u32 context = 0;  // of *_CONTEXT0_CNTL

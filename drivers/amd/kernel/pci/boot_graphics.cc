@@ -1,7 +1,8 @@
 // The graphics core's compute part, and the copy engine.
 // [torvalds/linux gfx_v11_0.c gfx_v11_0_hw_init(), gfx_v11_0_cp_compute_enable(),
-// gfx_v11_0_config_gfx_rs64(), sdma_v6_0.c sdma_v6_0_gfx_resume(); gfx_v12_0.c, sdma_v7_0.c;
-// tinygrad ip.py AM_GFX, AM_SDMA]
+// gfx_v11_0_config_gfx_rs64(), sdma_v6_0.c sdma_v6_0_gfx_resume(); gfx_v12_0.c gfx_v12_0_hw_init(),
+// gfx_v12_0_config_gfx_rs64(), gfx_v12_0_constants_init(), sdma_v7_0.c
+// sdma_v7_0_gfx_resume_instance(); tinygrad ip.py AM_GFX, AM_SDMA]
 #include "base/util/try.h"
 #include "drivers/amd/kernel/pci/boot.h"
 
@@ -34,7 +35,8 @@ void set_entry(const RegisterAccess& registers, u64 entry) {
   registers.write(Reg::CpMecRs64Cntl, control);
 }
 
-// The first pipes of PFP and ME, which nobody uses but the firmware's parts among themselves.
+// The first pipes of PFP and ME, as tinygrad's AM_GFX._config_mec() has it; the kernel begins two
+// pipes of each, and four of the compute processor. [gfx_v12_0.c gfx_v12_0_config_gfx_rs64()]
 void set_front_entries(const RegisterAccess& registers, const ProcessorEntries& entries) {
   select(registers, {});
   registers.write_pair(Reg::CpPfpPrgrmCntrStart, Reg::CpPfpPrgrmCntrStartHi, entries.pfp >> 2);

@@ -147,13 +147,13 @@ Result<u64> load_contents(const BootTarget& target, const hw::PspImage& contents
   TRY(const hw::PspCommandBuffer command,
       about_message(target, PspCommand::LoadToc, contents.bytes));
   TRY(const hw::PspCommandBuffer answer, submit(target, command, "read the table of contents"));
-  if (answer.tmr_size > boot_memory::kMaxTmrBytes)
-    return fail(ErrorKind::Unsupported, "the firmware takes {:#x} bytes, at most {:#x}",
-                answer.tmr_size, boot_memory::kMaxTmrBytes);
   return answer.tmr_size;
 }
 
 Result<void> set_up_tmr(const BootTarget& target, u64 bytes) {
+  if (bytes > boot_memory::kMaxTmrBytes)
+    return fail(ErrorKind::Unsupported, "the firmware takes {:#x} bytes, at most {:#x}", bytes,
+                boot_memory::kMaxTmrBytes);
   hw::PspCommandBuffer command;
   command.cmd_id = PspCommand::SetupTmr;
   const u64 at = target.mc_address(boot_memory::kTmr);
@@ -209,12 +209,11 @@ Result<void> start_psp(const BootTarget& target, const Firmware& firmware) {
   if (!is_psp_alive(target.registers)) TRY(load_operating_system(target, firmware));
   TRY(create_ring(target));
   u64 tmr_bytes = 0;
-  const bool gives_tmr = target.registers.caps().gives_tmr;
-  if (const hw::PspImage* contents = find(firmware, PspPart::Toc); contents && gives_tmr) {
+  if (const hw::PspImage* contents = find(firmware, PspPart::Toc)) {
     TRY(tmr_bytes, load_contents(target, *contents));
   }
   for (const hw::FirmwareImage& image : firmware.smu.images) TRY(load_image(target, image));
-  if (gives_tmr) TRY(set_up_tmr(target, tmr_bytes));
+  if (target.registers.caps().gives_tmr) TRY(set_up_tmr(target, tmr_bytes));
   for (const hw::FirmwareImage& image : firmware.images) TRY(load_image(target, image));
   hw::PspCommandBuffer command;
   command.cmd_id = PspCommand::AutoloadRlc;
