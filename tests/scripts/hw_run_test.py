@@ -76,7 +76,8 @@ class HwRun(unittest.TestCase):
                        'echo "$*" >>"$0.calls"\n'
                        "args=()\n"
                        "while [ $# -gt 0 ]; do\n"
-                       '  if [ "$1" = --seconds ]; then args+=(--seconds 0.01) && shift 2; else args+=("$1") && shift; fi\n'
+                       '  if [ "$1" = --seconds ]; then args+=(--seconds 0.01); shift 2\n'
+                       '  else args+=("$1"); shift; fi\n'
                        "done\n"
                        'exec %s "${args[@]}"\n' % shlex.quote(TOOL))
         os.chmod(hasty, 0o755)
