@@ -55,6 +55,27 @@ TEST_F(PciInspect, SaysWhereAWalkEnds) {
   EXPECT_EQ(walk.steps[0].index, 16u);  // 8 TiB, of 512 GiB each
 }
 
+// As a card that fell off the bus: all that is asked of it is all ones.
+TEST_F(PciInspect, OutlastsAGpuThatDoesNotAnswer) {
+  process.reset();
+  process = *machine.start([](u64, u32&) { return true; });
+  auto device = *machine.open(*process);
+  ASSERT_TRUE(device->synchronize());
+  const PciKernel::Viewed viewed = *process->kernel->view(0);
+  const PciGpu::Look look = viewed.gpu->look();
+  process->filtered->is_dead = true;
+  EXPECT_EQ(look.registers.read(hw::Reg::IhRbCntl), ~0u);
+  EXPECT_FALSE(walk_pages(look.view(), u64{1} << 45).target);
+  for (const bool is_copy : {false, true}) {
+    const QueueView queue =
+        is_copy ? read_copy_queue(look.registers) : read_compute_queue(look.registers, 0);
+    EXPECT_FALSE(read_ring(look.view(), queue, is_copy, host).unread);
+  }
+  EXPECT_TRUE(read_interrupts(look.view(), 16).waiting.empty());
+  EXPECT_TRUE(read_firmware_state(look.registers, false).is_psp_alive);
+  process->filtered->is_dead = false;
+}
+
 TEST_F(PciInspect, ReadsWordsThatNobodyHasRead) {
   auto device = *machine.open(*process);
   ASSERT_TRUE(device->synchronize());

@@ -155,11 +155,12 @@ RingView read_ring(const BareView& view, const QueueView& queue, bool is_copy,
     std::memcpy(&ring.write, write->data(), sizeof ring.write);
     ring.is_by_memory = true;
   }
+  // A GPU that does not answer reads all ones, by which a ring has no bytes, or very many.
+  if (queue.ring_bytes == 0 || queue.ring_bytes > kMostBytes) return ring;
   const u64 words = queue.ring_bytes / sizeof(u32);
   const u64 unit = is_copy ? sizeof(u32) : 1;
   ring.read = ring.read / unit % words;
   ring.write = ring.write / unit % words;
-  if (queue.ring_bytes > kMostBytes) return ring;
   std::vector<u32> unread;
   for (u64 at = ring.read; at != ring.write; at = (at + 1) % words) {
     // A page at a time would be faster; a ring that hangs has few words.
