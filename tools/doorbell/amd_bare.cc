@@ -29,7 +29,7 @@ struct Options {
   bool start = false, json = false, yes = false, from_start = false;
   std::vector<std::string> names;
   std::string assignment;  // NAME=VALUE
-  std::string address;
+  u64 address = 0;
   u64 watch_ms = 0;
   usize taken = 16;
 };
@@ -95,14 +95,6 @@ Reg find_register(const std::string& name) {
   throw fail(ErrorKind::NotFound, "no register {}: doorbell amd registers lists those known", name);
 }
 
-u64 parse_number(const std::string& text, const char* what) {
-  char* end = nullptr;
-  const u64 value = std::strtoull(text.c_str(), &end, 0);
-  if (text.empty() || *end != '\0')
-    throw fail(ErrorKind::Invalid, "{} is '{}', expected a number", what, text);
-  return value;
-}
-
 void print(const OrderedJson& json, const Options& options) {
   fmt::print("{}", options.json ? json.dump(2) + "\n" : to_text(json));
 }
@@ -140,9 +132,11 @@ int run_registers(const Options& options) {
   if (registers.empty() && options.assignment.empty()) registers = plain_registers();
   std::optional<std::pair<Reg, u32>> written;
   if (!options.assignment.empty()) {
-    const u64 value = parse_number(options.assignment.substr(equals + 1), "the value");
-    if (value > ~u32{0}) throw fail(ErrorKind::Invalid, "{:#x} has more than 32 bits", value);
-    written = {find_register(options.assignment.substr(0, equals)), static_cast<u32>(value)};
+    const std::string text = options.assignment.substr(equals + 1);
+    u32 value = 0;
+    if (!CLI::detail::lexical_cast(text, value))
+      throw fail(ErrorKind::Invalid, "the value is '{}', expected a number of 32 bits", text);
+    written = {find_register(options.assignment.substr(0, equals)), value};
     if (std::ranges::find(registers, written->first) == registers.end())
       registers.push_back(written->first);
   }
@@ -197,10 +191,9 @@ void add_amd_bare(CLI::App* amd, int* status) {
   registers->callback([options, status] { *status = run_registers(*options); });
 
   options = std::make_shared<Options>();
-  CLI::App* walk = add_view(amd, "walk", "Print an address's page table entries, bit by bit",
-                            status, options, [](const BareGpuView& view, const Options& asked) {
-                              return view_walk(view, parse_number(asked.address, "the address"));
-                            });
+  CLI::App* walk = add_view(
+      amd, "walk", "Print an address's page table entries, bit by bit", status, options,
+      [](const BareGpuView& view, const Options& asked) { return view_walk(view, asked.address); });
   walk->add_option("address", options->address, "A GPU address")
       ->required()
       ->option_text("ADDRESS");

@@ -95,7 +95,9 @@ class BringUp(unittest.TestCase):
     def test_mistakes_are_named(self):
         self.assertIn("no register CP_STATE", run("registers", "CP_STATE").stderr)
         self.assertIn("is a queue's", run("registers", "CP_HQD_ACTIVE").stderr)
-        self.assertIn("expected a number", run("walk", "there").stderr)
+        self.assertIn("Could not convert: address = there", run("walk", "there").stderr)
+        self.assertIn("expected a number of 32 bits",
+                      run("registers", "--set", "IH_RB_CNTL=0x1ffffffff", "--yes").stderr)
         self.assertIn("GPU 3, there are 1", run("dump", "--gpu", "3").stderr)
 
 
