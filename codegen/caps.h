@@ -17,6 +17,7 @@ struct Caps {
   std::bitset<core::kScalarCount> dtypes;          // arithmetic; the rest is computed in f32
   std::bitset<core::kScalarCount> storage_dtypes;  // loads and stores
   bool masked_access = false;                      // Load/Store with a per-lane gate
+  bool dot_products = false;                       // of bf16 and of bytes (linear/dot.h)
   bool has_local = false;           // work groups with shared memory and barriers: see below
   bool flushes_subnormals = false;  // of f32: inputs and outputs may flush to zero
   bool private_arrays = true;       // DefinePrivate: memory of one thread or work item
@@ -90,16 +91,17 @@ struct Caps {
   // Calls f(name, member) for each member; the key of a compiled kernel is made of them. A member
   // that the structured binding lacks does not compile.
   static void fields(auto& caps, auto f) {
-    auto& [ops, not_of_f64, dtypes, storage_dtypes, masked_access, has_local, flushes, arrays,
-           host_threads, vector_bytes, vector_arithmetic, param_alignment, vector_registers, l1, l2,
-           threads, max_params, image_texels, narrow_index, max_global, max_local, max_local_axis,
-           max_shared_bytes, max_dynamic_shared_bytes, fast_shared, async_copies, tensor_copies,
-           transposing_loads, busy_items, simd, core, tensor_cores] = caps;
+    auto& [ops, not_of_f64, dtypes, storage_dtypes, masked_access, dot_products, has_local, flushes,
+           arrays, host_threads, vector_bytes, vector_arithmetic, param_alignment, vector_registers,
+           l1, l2, threads, max_params, image_texels, narrow_index, max_global, max_local,
+           max_local_axis, max_shared_bytes, max_dynamic_shared_bytes, fast_shared, async_copies,
+           tensor_copies, transposing_loads, busy_items, simd, core, tensor_cores] = caps;
     f("ops", ops);
     f("not_of_f64", not_of_f64);
     f("dtypes", dtypes);
     f("storage_dtypes", storage_dtypes);
     f("masked_access", masked_access);
+    f("dot_products", dot_products);
     f("has_local", has_local);
     f("flushes_subnormals", flushes);
     f("private_arrays", arrays);

@@ -1,7 +1,8 @@
 // Sums of products of the parts of two u32 words, the first part in the low bits: of two bf16, or
 // of four bytes, unsigned ones of the first word and signed ones of the second. CPUs have
-// instructions that add such a sum to another one (VDPBF16PS, VPDPBUSD). It is no op: programs have
-// its arithmetic (opt/tile_dots.cc makes it), and a renderer for such CPUs finds it there.
+// instructions that add such a sum to another one (VDPBF16PS, VPDPBUSD; Caps::dot_products). It is
+// no op: programs have its arithmetic (opt/tile_dots.cc makes it), and a renderer for such CPUs
+// finds it there.
 //
 // x and y are the words:
 //   sum  = (product(0) + product(1)) + ...
@@ -12,13 +13,9 @@
 
 #include <optional>
 
-#include "codegen/caps.h"
 #include "core/uop/uop.h"
 
 namespace doorbell::codegen {
-
-// Targets that have the instructions, for bf16 and for bytes, say so by Op::Wmma among Caps::ops.
-inline bool has_dots(const Caps& caps) { return caps.has(core::Op::Wmma); }
 
 // Of vectors; a word that all lanes share is a scalar.
 struct Dot {

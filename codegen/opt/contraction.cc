@@ -94,7 +94,7 @@ JoinedAxis axis_of(const KernelInfo& info, u64 mask, const Access* result) {
 
 i64 parts_of_word(const KernelInfo& info, const Caps& caps, const Contraction& c) {
   const UOp reduce = info.reduces[0].reduce, product = reduce.src(0);
-  if (!has_dots(caps) || !c.is_plain || !c.i.exists() || !product.is(Op::Mul)) return 1;
+  if (!caps.dot_products || !c.is_plain || !c.i.exists() || !product.is(Op::Mul)) return 1;
   // Words of A are read as they lie.
   if (c.a->affine.coefficient(c.k.id()) != 1 || c.a->affine.coefficient(c.i.id()) == 1) return 1;
   UOp x = product.src(0), y = product.src(1);

@@ -109,7 +109,7 @@ std::string ClangWriter::frame(const std::string& body) {
 }
 
 std::unique_ptr<Renderer> make_clang_renderer(Caps caps) {
-  caps.ops.reset(static_cast<usize>(core::Op::Wmma));  // dot products (linear/dot.h)
+  caps.dot_products = false;
   return make_source_renderer("CLANG", caps, [](const LinearProgram& program, const Caps&) {
     return ClangWriter(program).write();
   });

@@ -15,8 +15,6 @@ using core::Scalar;
 
 namespace {
 
-constexpr usize kDots = static_cast<usize>(Op::Wmma);  // linear/dot.h
-
 i64 cache_bytes(int name, i64 otherwise) {
   long bytes = sysconf(name);
   return bytes > 0 ? bytes : otherwise;
@@ -45,9 +43,9 @@ Caps cpu_caps() {
   __builtin_cpu_init();
   if (__builtin_cpu_supports("avx512f")) {
     caps.vector_bytes = 64, caps.vector_registers = 32;
-    caps.ops.set(kDots, __builtin_cpu_supports("avx512vl") &&
-                            __builtin_cpu_supports("avx512bf16") &&
-                            __builtin_cpu_supports("avx512vnni"));
+    caps.dot_products = __builtin_cpu_supports("avx512vl") &&
+                        __builtin_cpu_supports("avx512bf16") &&
+                        __builtin_cpu_supports("avx512vnni");
   } else if (__builtin_cpu_supports("avx2")) {
     caps.vector_bytes = 32;
   }
@@ -72,7 +70,7 @@ Result<Caps> cpu_caps_of(std::string_view level) {
     if (known.vector_bytes > caps.vector_bytes)
       return fail(ErrorKind::Unsupported, "{} has vectors of {} bytes, this CPU of {}", level,
                   known.vector_bytes, caps.vector_bytes);
-    caps.ops.reset(kDots);
+    caps.dot_products = false;
     caps.vector_bytes = known.vector_bytes, caps.vector_registers = known.vector_registers;
     return caps;
   }
