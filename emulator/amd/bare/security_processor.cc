@@ -65,9 +65,7 @@ void SecurityProcessor::write(Reg reg, u32 value) {
 
 // A part that the file lacks is left out; none comes again, or in front of another.
 void SecurityProcessor::take_part(PspBootloaderCommand command) {
-  const std::span<const amd::hw::PspBootStep> steps =
-      has_boot_time_memory() ? std::span<const amd::hw::PspBootStep>(amd::hw::kPspBootStepsGc12)
-                             : std::span<const amd::hw::PspBootStep>(amd::hw::kPspBootStepsGc11);
+  const std::span steps(amd::hw::kPspBootSteps);
   if (state_.is_alive || state_.lag > 0) {
     refuse(kPspBootLoader, fmt::format("command {:#x} to the boot loader, which is not ready",
                                        static_cast<u32>(command)));
@@ -87,7 +85,7 @@ void SecurityProcessor::take_part(PspBootloaderCommand command) {
   if (message.size() >= 12) std::memcpy(&bytes, message.data() + 8, sizeof bytes);
   const std::optional<MadeImage> image =
       bytes <= message.size() ? read_made_image(message.first(bytes)) : std::nullopt;
-  const u32 wanted = kMadePart + static_cast<u32>(steps[step].part);
+  const u32 wanted = kMadePart + static_cast<u32>(part_of(steps[step], chip_));
   if (!image || image->type != wanted) {
     refuse(kPspBootLoader, fmt::format("command {:#x} to the boot loader finds {} at MiB {:#x}",
                                        static_cast<u32>(command),

@@ -108,17 +108,7 @@ struct PspBootStep {
   PspPart part;
   PspBootloaderCommand command;
 };
-inline constexpr PspBootStep kPspBootStepsGc11[] = {
-    {PspPart::Kdb, PspBootloaderCommand::LoadKeyDatabase},
-    {PspPart::Kdb, PspBootloaderCommand::LoadTosSplTable},
-    {PspPart::SysDrv, PspBootloaderCommand::LoadSysDrv},
-    {PspPart::SocDrv, PspBootloaderCommand::LoadSocDrv},
-    {PspPart::IntfDrv, PspBootloaderCommand::LoadIntfDrv},
-    {PspPart::DbgDrv, PspBootloaderCommand::LoadDbgDrv},
-    {PspPart::RasDrv, PspBootloaderCommand::LoadRasDrv},
-    {PspPart::Sos, PspBootloaderCommand::LoadSos},
-};
-inline constexpr PspBootStep kPspBootStepsGc12[] = {
+inline constexpr PspBootStep kPspBootSteps[] = {
     {PspPart::Kdb, PspBootloaderCommand::LoadKeyDatabase},
     {PspPart::Spl, PspBootloaderCommand::LoadTosSplTable},
     {PspPart::SysDrv, PspBootloaderCommand::LoadSysDrv},
@@ -128,6 +118,10 @@ inline constexpr PspBootStep kPspBootStepsGc12[] = {
     {PspPart::RasDrv, PspBootloaderCommand::LoadRasDrv},
     {PspPart::Sos, PspBootloaderCommand::LoadSos},
 };
+// The part that a step loads.
+constexpr PspPart part_of(const PspBootStep& step, BareChip chip) {
+  return chip == BareChip::Gc11 && step.part == PspPart::Spl ? PspPart::Kdb : step.part;
+}
 // Mailboxes: bit 31 of 35 says that the boot loader, of 64 that the operating system is ready.
 inline constexpr u32 kPspReady = 0x8000'0000, kPspStatusMask = 0xffff;
 // In 64: PSP_RING_TYPE__KM creates the ring at 69, 70 of the bytes in 71; GFX_CTRL_CMD_ID_*.

@@ -2,8 +2,6 @@
 // for versions. [docs/hw/amd-boot.md, "What differs by generation"]
 #pragma once
 
-#include <span>
-
 #include "drivers/amd/hw/bare/discovery.h"
 #include "drivers/amd/hw/bare/fields.h"
 #include "drivers/amd/hw/bare/psp.h"
@@ -21,7 +19,6 @@ struct BootCaps {
   // sent in both cases. [amdgpu_psp.c psp_early_init(): boot_time_tmr, psp_hw_start(),
   // psp_tmr_init(); tinygrad ip.py AM_PSP.init_hw()]
   bool gives_tmr = true;
-  std::span<const hw::PspBootStep> psp_steps;
   u32 context = 0;  // of *_CONTEXT0_CNTL
   u32 grbm_timeout_mask = 0;
   u32 copy_halt = 0, copy_page = 0, copy_page_mask = 0;
@@ -29,7 +26,6 @@ struct BootCaps {
 
 inline constexpr BootCaps kBootCaps[hw::kBareChips] = {
     {.chip = hw::BareChip::Gc11,
-     .psp_steps = hw::kPspBootStepsGc11,
      .context = hw::word_of(hw::VmContextControl{
          .enable = true, .depth = 3, .faults = hw::kAllFaults, .unk_31_23 = 3}),
      .grbm_timeout_mask = hw::kGrbmReadTimeout,
@@ -40,7 +36,6 @@ inline constexpr BootCaps kBootCaps[hw::kBareChips] = {
      .has_front_processors = true,
      .resets_compute_by_grbm = false,
      .gives_tmr = false,
-     .psp_steps = hw::kPspBootStepsGc12,
      .context = hw::word_of(hw::VmContextControlGc12{
          .enable = true, .depth = 3, .faults = hw::kAllFaults, .unk_31_24 = 1}),
      .grbm_timeout_mask = hw::kGrbmReadTimeoutMaskGc12,

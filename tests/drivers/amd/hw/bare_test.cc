@@ -189,17 +189,17 @@ TEST(PspRecords, NumberFirmwareAsTheKernel) {
   for (const auto& [ours, theirs] : firmware) EXPECT_EQ(static_cast<u32>(ours), theirs);
   // AM_PSP.init_hw(): the parts and commands of the boot loader, of MP0 13 and 14.
   using Step = std::pair<u32, u32>;
-  const auto steps = [](std::span<const PspBootStep> ours) {
+  const auto steps = [](BareChip chip) {
     std::vector<Step> all;
-    for (const PspBootStep& step : ours)
-      all.emplace_back(static_cast<u32>(step.part), static_cast<u32>(step.command));
+    for (const PspBootStep& step : kPspBootSteps)
+      all.emplace_back(static_cast<u32>(part_of(step, chip)), static_cast<u32>(step.command));
     return all;
   };
   std::vector<Step> theirs{{3, 0x80000}, {3, 0x10000000}, {2, 0x10000},  {7, 0xb0000},
                            {8, 0xd0000}, {9, 0xc0000},    {10, 0xe0000}, {1, 0x20000}};
-  EXPECT_EQ(steps(kPspBootStepsGc11), theirs);
+  EXPECT_EQ(steps(BareChip::Gc11), theirs);
   theirs[1].first = 5;
-  EXPECT_EQ(steps(kPspBootStepsGc12), theirs);
+  EXPECT_EQ(steps(BareChip::Gc12), theirs);
   EXPECT_EQ(kPspCreateRing, 0x20000u);
   EXPECT_EQ(kPspDestroyRings, 0x30000u);
 }
