@@ -88,7 +88,8 @@ THREAD = {
         ["emulator/cuda", "drivers/cuda_emulated"],
         []),
     "runtime": (
-        [*QUEUES, "codegen", "tensor", "runtime", "conformance", "python", "tests/runtime", "tests/conformance"],
+        [*QUEUES, "codegen", "tensor", "runtime", "conformance", "python", "tests/runtime", "tests/conformance",
+         "tests/tensor"],
         ["runtime"],
         ["tensor", "conformance", "python_threads"]),
 }
