@@ -20,8 +20,8 @@ PciMachine machine_in(const std::string& folder) {
   return PciMachine({.gpus = {"gfx1100"}, .cards = folder});
 }
 
-// This program once more, as another process that runs DISABLED_Child; `told` gives a byte when it
-// is in the middle of work.
+// This program once more, as another process that runs one of the disabled tests below, which are
+// not tests by themselves: they work until they are killed, or once. `told` is its output.
 struct Child {
   pid_t pid = -1;
   int told = -1;
