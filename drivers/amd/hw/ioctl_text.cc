@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <iterator>
 #include <system_error>
 
@@ -64,8 +63,8 @@ std::optional<IoctlText> ioctl_text(u32 request, std::span<const u8> argument, i
   std::optional<IoctlText> result;
   with_argument(request, [&]<class T>(const T&) {
     T arguments{};
-    std::memcpy(static_cast<void*>(&arguments), argument.data(),
-                std::min(argument.size(), sizeof arguments));
+    std::ranges::copy(argument.first(std::min(argument.size(), sizeof arguments)),
+                      reinterpret_cast<u8*>(&arguments));
     result = ioctl_text(arguments, error);
   });
   return result;
