@@ -78,7 +78,7 @@ Error Api::refusal(CUresult result, std::string_view call) const {
               meaning == nullptr ? "" : meaning->advice);
 }
 
-Result<const Api*> load_api(const FindSymbol& find, std::string_view library) {
+Result<std::unique_ptr<const Api>> load_api(const FindSymbol& find, std::string_view library) {
   auto api = std::make_unique<Api>();
   // First, because a driver that is too old also lacks functions.
   api->cuDriverGetVersion =
@@ -97,7 +97,7 @@ Result<const Api*> load_api(const FindSymbol& find, std::string_view library) {
   DOORBELL_CUDA_FUNCTIONS(F)
 #undef F
   TRY(api->check(api->cuInit(0), "cuInit"));
-  return api.release();
+  return api;
 }
 
 Result<const Api*> load_api() {
@@ -114,7 +114,8 @@ Result<const Api*> load_api() {
       Result<void (*)()> found = (*library)->function<void()>(symbol);
       return found ? reinterpret_cast<void*>(*found) : nullptr;
     };
-    TRY(api, load_api(find, (*library)->name()));
+    TRY(std::unique_ptr<const Api> loaded, load_api(find, (*library)->name()));
+    api = loaded.release();
   }
   TRY(api->check_process());
   return api;

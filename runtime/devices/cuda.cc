@@ -20,7 +20,8 @@ Result<const cuda::Api*> emulated_api(const core::Config& config, const std::str
   if (api == nullptr) {
     TRY(const EmulatorSettings settings, read_settings<EmulatorSettings>(setting_values(config)));
     TRY(const cuda::FindSymbol find, open_emulated_cuda(settings, arch));
-    TRY(api, cuda::load_api(find, "the emulated CUDA driver"));
+    TRY(std::unique_ptr<const cuda::Api> loaded, cuda::load_api(find, "the emulated CUDA driver"));
+    api = loaded.release();
   }
   TRY(api->check_process());
   return api;

@@ -15,6 +15,7 @@ using core::Buffer;
 using core::Ref;
 
 struct EmulatedTest : ::testing::Test {
+  std::unique_ptr<const Api> loaded;
   const Api* api = nullptr;
 
   EmulatedTest() { boot({.gpus = "sm_90,sm_90"}); }
@@ -30,9 +31,11 @@ struct EmulatedTest : ::testing::Test {
   void boot(emu::cuda::DriverOptions options) {
     emu::cuda::install(nullptr);
     emu::cuda::install(*emu::cuda::Driver::create(std::move(options)));
-    Result<const Api*> loaded = load_api(emu::cuda::find_symbol, "the emulated driver");
-    ASSERT_TRUE(loaded) << loaded.error().message;
-    api = *loaded;
+    Result<std::unique_ptr<const Api>> found =
+        load_api(emu::cuda::find_symbol, "the emulated driver");
+    ASSERT_TRUE(found) << found.error().message;
+    loaded = std::move(*found);
+    api = loaded.get();
   }
 
   std::unique_ptr<CudaDevice> open(int ordinal, const Options& options = {}) const {
