@@ -34,6 +34,7 @@ class Progress {
   // Whether to print now: not every step, because reading a loss waits for the device.
   bool due() const { return now() - told_ >= (bar_.is_shown() ? 0.1 : 1.0); }
 
+  // step: counted over all epochs, as the constructor's `steps`.
   void tell(int epoch, usize step, f64 loss, f64 ms_per_step) {
     told_ = now();
     const std::string what = fmt::format("epoch {}/{}", epoch, epochs_);
@@ -111,7 +112,7 @@ f64 rate_at(const Options& options, usize step, usize steps) {
 void train(const Options& options, const Schedule& schedule, const Digits& digits,
            Trainer& trainer) {
   Shuffle shuffle(digits.train.size(), options.seed);
-  Progress progress(schedule.epochs, schedule.steps_per_epoch);
+  Progress progress(schedule.epochs, schedule.steps);
   Spent spent;
   f64 loss = 0;
   const f64 start = now();
@@ -129,7 +130,7 @@ void train(const Options& options, const Schedule& schedule, const Digits& digit
       if (is_told) loss = value.item<f32>();
       spent.add(now() - begin, core::counters.kernels.load() - kernels,
                 core::counters.flops.load() - flops);
-      if (is_told) progress.tell(epoch, step + 1, loss, spent.ms_per_step());
+      if (is_told) progress.tell(epoch, done + 1, loss, spent.ms_per_step());
     }
     progress.clear();
     print_accuracy(fmt::format("epoch {}, loss {:.4f}", epoch, loss).c_str(), trainer,

@@ -89,6 +89,7 @@ class Demo(unittest.TestCase):
             result = run("--steps", "6", "--batch", "16", "--seed", str(seed))
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertRegex(result.stdout, r"\d+ kernels per step, [\d.]+ GFLOPS")
+            self.assertRegex(result.stderr, r"epoch 1/1  step +6/6 ")
             return re.search(r"loss ([\d.]+): (\d+) of 2000", result.stdout).groups()
         first = outcome(3)
         self.assertEqual(first, outcome(3))

@@ -139,6 +139,7 @@ void PciKernel::take_interrupt(Gpu& gpu, const hw::InterruptEntry& entry) {
 }
 
 int PciKernel::wait_events(hw::KfdWaitEvents& arguments) {
+  if (arguments.wait_for_all != 0) return EINVAL;  // the driver waits for any
   auto* const data = reinterpret_cast<hw::KfdEventData*>(arguments.events_ptr);
   const u64 end = clock_.now_ns() + arguments.timeout * kMillisecond_ns;
   for (u32 turn = 0;; ++turn) {
