@@ -174,6 +174,8 @@ void narrow_matmul(Trial& trial, DType dtype, i64 batch, i64 m, i64 k, i64 n) {
   trial.check("product", x.matmul(y), want);
   const Tensor turned = trial.tensor(permute(b, {0, 2, 1})).transpose(1, 2).cast(wide);
   trial.check("product of a transposed operand", x.matmul(turned), want);
+  const Tensor columns = trial.tensor(permute(a, {0, 2, 1})).transpose(1, 2).cast(wide);
+  trial.check("product of columns", columns.matmul(y), want);
 }
 
 // Of a 3x3 window over 16 columns, in sizes that matrix instructions take whole; exact.

@@ -30,8 +30,8 @@
 //                    where it is false. Load(DefineReg) and Load(After(DefineReg)) read it.
 //                    With args {kMatrix}, of local memory: each item of a wave of 32 names 16
 //                    bytes, and word m of item l is word l % 4 of what item 8 m + l / 4 names.
-//                    With {kMatrix | kMatrixTransposed}, of elements of 16 bits: word m of item l
-//                    is element l / 4 of what items 8 m + 2 (l % 4) and the next one name.
+//                    With {kMatrix | kMatrixTransposed}, of elements of 16 bits, or of pairs of 8:
+//                    word m of item l is number l / 4 of what items 8 m + 2 (l % 4) and next name.
 //                    With args {kTransposing}, of a Param: in waves of 32, whose items all come to
 //                    it, each item names eight elements, a row of one of the blocks of 8 by 8, and
 //                    gets a column. Of 16 bits element e of item l is element l % 8 of what item

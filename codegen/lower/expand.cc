@@ -213,30 +213,30 @@ Expander::Instances Expander::expand_wmma(UOp u) {
 }
 
 // In parts of four words. Item 8 m + n names unit n of word m. That begins with the word of item
-// 4 n; or, transposed, with element n % 2 of the word of item n / 2.
+// 4 n; or, transposed, with element n % 2 of the word of item n / 2. Of bytes, transposed, words
+// 2 m and 2 m + 1 have pairs: of the two first and the two last elements of words m and m + 2.
 UOp Expander::load_matrix(UOp memory, DType element, UOp index, i64 how, UOp v) {
-  const bool swapped = how & kMatrixSwapped, transposed = how & kMatrixTransposed;
+  const bool transposed = how & kMatrixTransposed, in_pairs = transposed && element.bytes() == 1;
+  const bool swapped = how & kMatrixSwapped && !in_pairs;
   const i64 word = 4 / element.bytes();  // elements
   UOp item = rw_.make(Op::Special, core::dtypes::index, {},
                       {static_cast<i64>(core::SpecialKind::LocalId), 0, kWave});
   UOp number = rw_.floordiv(item, 8), unit = rw_.floormod(item, 8);
-  if (swapped) {
-    UOp high = rw_.floordiv(number, 2), low = rw_.floormod(number, 2);
-    number = rw_.add(rw_.mul(low, 2), high);
-  }
+  const UOp high = swapped ? rw_.floordiv(number, 2) : UOp();
+  if (swapped) number = rw_.add(rw_.mul(rw_.floormod(number, 2), 2), high);
   UOp from_item = transposed ? rw_.floordiv(unit, 2) : rw_.mul(unit, 4);
   UOps lanes;
   for (i64 first = 0; first < v.range_size() / word; first += 4) {
-    UOp at = rw_.mul(rw_.add(number, first), word);
+    UOp at = rw_.add(rw_.mul(number, transposed ? 2 : word), first * word);
     if (transposed) at = rw_.add(at, rw_.floormod(unit, 2));
     const std::pair<UOp, UOp> named[] = {{v, at}, {item, from_item}};
     UOp place = arena_.make(Op::Index, memory.dtype(), {memory, rw_.substitute(index, named)});
     const DType four = element.with_lanes(static_cast<u16>(4 * word));
     UOp loaded = arena_.make(Op::Load, four, {place}, {how & ~kMatrixSwapped});
-    for (i64 m = 0; m < 4; ++m) {
-      const i64 from = swapped ? m / 2 + m % 2 * 2 : m;
-      for (i64 i = 0; i < word; ++i)
-        lanes.push_back(lanes_.lane(loaded, static_cast<u16>(from * word + i)));
+    for (i64 n = 0; n < 4 * word; ++n) {
+      const i64 m = n / word, from = swapped ? m / 2 + m % 2 * 2 : m;
+      const i64 lane = in_pairs ? m % 2 * 8 + n % 4 * 2 + m / 2 : from * word + n % word;
+      lanes.push_back(lanes_.lane(loaded, static_cast<u16>(lane)));
     }
   }
   return lanes_.vec(lanes);

@@ -139,18 +139,35 @@ bool varies(UOp u, UOp v) { return u && v && (u.range_mask() >> v.range_id() & 1
 
 }  // namespace
 
-i64 Lanes::run_of(UOp index, UOp gate, UOp v) {
-  if (!caps_.has_local || !varies(index, v)) return 1;
-  const i64 lanes = v.range_size();
-  i64 run = lanes;
-  for (i64 i = 0; i < lanes && run > 1; ++i) {
-    UOp first = at_lane(index, v, i / run * run);
-    const bool follows =
-        at_lane(index, v, i) == rw_.add(first, rw_.index(i % run)) &&
-        (!varies(gate, v) || at_lane(gate, v, i) == at_lane(gate, v, i / run * run));
-    if (!follows) run /= 2, i = -1;
+std::vector<Lanes::Run> Lanes::runs_of(UOp index, UOp gate, UOp v) {
+  const u16 lanes = static_cast<u16>(v.range_size());
+  Run order;
+  for (u16 i = 0; i < lanes; ++i) order.push_back(i);
+  usize size = 1;
+  if (caps_.has_local && varies(index, v)) {
+    UOps places;
+    std::vector<i64> offsets;
+    for (const u16 i : order) {
+      places.push_back(at_lane(index, v, i));
+      offsets.push_back(to_affine(places.back()).constant);
+    }
+    std::ranges::stable_sort(order, {}, [&](u16 i) { return offsets[i]; });
+    size = lanes;
+    for (usize i = 0; i < lanes && size > 1; ++i) {
+      const u16 lane = order[i], first = order[i / size * size];
+      const UOp next = rw_.add(places[first], rw_.index(static_cast<i64>(i % size)));
+      const bool follows = places[lane] == next &&
+                           (!varies(gate, v) || at_lane(gate, v, lane) == at_lane(gate, v, first));
+      if (!follows) size /= 2, i = static_cast<usize>(-1);
+    }
+    if (lanes % size != 0) size = 1;
   }
-  return lanes % run == 0 ? run : 1;
+  if (size == 1) std::ranges::sort(order);
+  std::vector<Run> runs;
+  for (usize i = 0; i < lanes; i += size)
+    runs.emplace_back(order.begin() + static_cast<std::ptrdiff_t>(i),
+                      order.begin() + static_cast<std::ptrdiff_t>(i + size));
+  return runs;
 }
 
 UOp Lanes::load(UOp memory, DType element, UOp index, UOp gate, UOp alt, UOp v, bool transposes) {
@@ -187,20 +204,20 @@ UOp Lanes::load(UOp memory, DType element, UOp index, UOp gate, UOp alt, UOp v, 
       return vec(order);
     }
   }
-  UOps parts;
-  const i64 run = run_of(index, gate, v);
-  for (i64 i = 0; i < lanes; i += run) {
-    UOp at = at_lane(index, v, i), on = gate ? at_lane(gate, v, i) : gate;
-    if (run == 1 || (on && on.is_const(0))) {
-      for (i64 k = 0; k < run; ++k) parts.push_back(scalar(rw_.add(at, rw_.index(k)), on));
+  UOps parts(lanes);
+  for (const Run& run : runs_of(index, gate, v)) {
+    UOp at = at_lane(index, v, run[0]), on = gate ? at_lane(gate, v, run[0]) : gate;
+    if (run.size() == 1 || (on && on.is_const(0))) {
+      for (usize k = 0; k < run.size(); ++k)
+        parts[run[k]] = scalar(rw_.add(at, rw_.index(static_cast<i64>(k))), on);
       continue;
     }
     UOp place = access(memory, at, on);
-    const DType some = element.with_lanes(static_cast<u16>(run));
-    UOp loaded = place.nsrc() < 3
-                     ? arena.make(Op::Load, some, {place})
-                     : arena.make(Op::Load, some, {place, splat(alt, static_cast<u16>(run))});
-    for (u16 k = 0; k < run; ++k) parts.push_back(lane(loaded, k));
+    const u16 count = static_cast<u16>(run.size());
+    const DType some = element.with_lanes(count);
+    UOp loaded = place.nsrc() < 3 ? arena.make(Op::Load, some, {place})
+                                  : arena.make(Op::Load, some, {place, splat(alt, count)});
+    for (u16 k = 0; k < count; ++k) parts[run[k]] = lane(loaded, k);
   }
   return vec(parts);
 }
@@ -220,13 +237,13 @@ UOp Lanes::store(UOp memory, UOp index, UOp gate, UOp value, UOp v) {
     return make_store(linear->base, gate ? vectorize(gate, v) : gate, splat(value, lanes));
   }
   UOps parts;
-  const i64 run = run_of(index, gate, v);
-  for (i64 i = 0; i < lanes; i += run) {
-    UOp on = gate ? at_lane(gate, v, i) : gate;
+  for (const Run& run : runs_of(index, gate, v)) {
+    UOp on = gate ? at_lane(gate, v, run[0]) : gate;
     if (on && on.is_const(0)) continue;
     UOps some;
-    for (i64 k = i; k < i + run; ++k) some.push_back(lane(value, static_cast<u16>(k)));
-    parts.push_back(make_store(at_lane(index, v, i), on, run == 1 ? some[0] : vec(some)));
+    for (const u16 i : run) some.push_back(lane(value, i));
+    parts.push_back(
+        make_store(at_lane(index, v, run[0]), on, run.size() == 1 ? some[0] : vec(some)));
   }
   return arena.make(Op::Group, core::dtypes::void_, parts);
 }

@@ -38,9 +38,9 @@ class Lanes {
   core::UOp horizontal(core::Op op, core::UOp value);
 
  private:
-  // How many neighbouring lanes of `v` an access along it has in each of its parts, which step by
-  // one and are gated alike; 1 where it has none.
-  i64 run_of(core::UOp index, core::UOp gate, core::UOp v);
+  // All lanes of `v`, in runs of as many neighbours in memory, which are gated alike.
+  using Run = std::vector<u16>;
+  std::vector<Run> runs_of(core::UOp index, core::UOp gate, core::UOp v);
   core::UOp access(core::UOp memory, core::UOp index, core::UOp gate);
   // Simplifies with ops that the target has only: reductions are not decomposed yet, and rules do
   // not know the target.

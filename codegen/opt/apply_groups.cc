@@ -7,6 +7,7 @@
 #include "codegen/linear/program.h"
 #include "codegen/opt/group_ids.h"
 #include "codegen/opt/group_loops.h"
+#include "codegen/opt/stage_tile.h"
 #include "codegen/opt/tensor_core_plan.h"
 
 namespace doorbell::codegen {
@@ -40,6 +41,7 @@ class GroupApplier {
   void add_matrix();
   void add_matrix_axis(i64 axis, i64 size, UOp of_result, UOp of_operand, RangeImage* operand);
   UOp coordinate(const Coordinate& c, UOp element);
+  bool has_pairs(i64 axis) const;
   void append(usize id, UOp part, i64 size, bool in_block);
   void rebuild_reduces(Rebuilder& rebuild);
   UOp matrix_product(const ReduceInfo& r, std::span<const i64> staged, i64 buffers);
@@ -70,6 +72,15 @@ class GroupApplier {
 };
 
 i64 ceil_div(i64 a, i64 b) { return (a + b - 1) / b; }
+
+// Rows or columns in another order: n % 8 * 2 + n / 8 in place of n, of 16. Each digit's step is a
+// power of two.
+Coordinate in_pairs(Coordinate c) {
+  const auto order = [](Digit& d) { d.step = d.step < 8 ? d.step * 2 : d.step / 8; };
+  std::ranges::for_each(c.item, order);
+  std::ranges::for_each(c.element, order);
+  return c;
+}
 
 // The loop over blocks of an axis, or null where there is one.
 UOp GroupApplier::loop_of(i64 id, i64 block) const {
@@ -320,6 +331,20 @@ UOp GroupApplier::coordinate(const Coordinate& c, UOp element) {
   return sum;
 }
 
+// Whether matrix loads transpose bytes along the axis: an item gets pairs of neighbours, which are
+// rows or columns of two instructions then.
+bool GroupApplier::has_pairs(i64 axis) const {
+  if (!core_->loads_matrices || core_->operand_bytes() != 1) return false;
+  const auto is_staged = [&](UOp memory) {
+    return std::ranges::any_of(plan_, [&](const Opt& o) {
+      return o.op == OptOp::Stage && memory.is(Op::Param) && o.axis == memory.arg(0);
+    });
+  };
+  return std::ranges::any_of(info_.order, [&](UOp u) {
+    return u.is(Op::Load) && is_staged(u.src(0).src(0)) && detail::axis_of_rows(loops_, u) == axis;
+  });
+}
+
 // The part of a matrix instruction is innermost; operands may have another layout than results.
 void GroupApplier::add_matrix_axis(i64 axis, i64 size, UOp of_result, UOp of_operand,
                                    RangeImage* operand) {
@@ -341,11 +366,13 @@ void GroupApplier::add_matrix() {
     loops_.matrix_rows = rows_, loops_.matrix_columns = columns_;
   results_ = loops_.range(AxisType::Vector, core_->result_elements);
   operands_ = loops_.range(AxisType::Vector, core_->operand_elements);
-  UOp operand_row = coordinate(core_->operand_row, operands_);
-  UOp operand_column = coordinate(core_->operand_column, operands_);
+  const bool row_pairs = has_pairs(rows_), column_pairs = has_pairs(columns_);
+  const auto ordered = [](const Coordinate& c, bool pairs) { return pairs ? in_pairs(c) : c; };
+  UOp operand_row = coordinate(ordered(core_->operand_row, row_pairs), operands_);
+  UOp operand_column = coordinate(ordered(core_->operand_column, column_pairs), operands_);
   UOp depth = coordinate(core_->operand_depth, operands_);
-  UOp result_row = coordinate(core_->result_row, results_);
-  UOp result_column = coordinate(core_->result_column, results_);
+  UOp result_row = coordinate(ordered(core_->result_row, row_pairs), results_);
+  UOp result_column = coordinate(ordered(core_->result_column, column_pairs), results_);
   add_matrix_axis(columns_, core_->columns, result_column, operand_column, &operand_columns_);
   append(static_cast<usize>(depth_), depth, core_->depth, true);
   add_matrix_axis(rows_, core_->rows, result_row, operand_row, &operand_rows_);

@@ -48,6 +48,7 @@ struct GroupLoops {
   bool reads_local = false;
   bool overlaps_products = false;  // of one tile and of the next, if there are buffers for it
 
+  bool is_matrix_axis(i64 axis) const { return axis == matrix_rows || axis == matrix_columns; }
   core::UOp range(core::AxisType type, core::UOp size);
   core::UOp range(core::AxisType type, i64 size) { return range(type, rw.index(size)); }
   core::UOp item(i64 axis);

@@ -24,6 +24,27 @@ bool is_aligned(const Affine& address, i64 along, i64 block) {
          std::ranges::all_of(address.others, is_multiple);
 }
 
+i64 axis_of_rows(const GroupLoops& loops, UOp load) {
+  UOp place = load.src(0);
+  if (!loops.caps.async_copies || load.dtype().bytes() > 2) return -1;
+  const Affine address = to_affine(place.src(1));
+  const u64 gates = place.nsrc() > 2 ? place.src(2).range_mask() : 0;
+  i64 found = -1, tiled = 0;
+  bool has_depth = false;
+  for (u64 m = place.src(1).range_mask() | gates; m; m &= m - 1) {
+    const i64 axis = std::countr_zero(m);
+    const GroupParts& p = loops.parts[static_cast<usize>(axis)];
+    if (p.block == 1) continue;
+    const bool is_next = address.coefficient(axis) == 1;
+    if (loops.info.ranges[static_cast<usize>(axis)].reduce)
+      has_depth = p.matrix > 1 && !is_next;
+    else if (is_next && !(gates >> axis & 1) && loops.is_matrix_axis(axis))
+      found = axis;
+    ++tiled;
+  }
+  return tiled == 2 && has_depth ? found : -1;
+}
+
 void Stager::find_dims() {
   Affine address = to_affine(load_.src(0).src(1));
   for (u64 m = load_.src(0).src(1).range_mask() | gates(); m; m &= m - 1) {
@@ -128,7 +149,7 @@ void Stager::find_block() {
   if ((transposes() || gathers) && parts(last).matrix > 1) {
     for (i64 wide = lanes_; wide >= kWideBlock; wide /= 2) {
       if (!fits(wide) || !can_widen(tile, wide)) continue;
-      lanes_ = wide, down_ = kWideBlock, skew_ = kSkewBytes / bytes;
+      lanes_ = wide, down_ = kWideBlock, skewed_rows_ = wide, skew_ = kSkewBytes / bytes;
       return;
     }
     lanes_ = gathers ? 1 : std::min<i64>(lanes_, 4);
@@ -145,9 +166,7 @@ void Stager::find_block() {
 
 void Stager::lay_out() {
   for (usize i = 0; i < dims_.size(); ++i) rows_.push_back(i);
-  along_output_ = loops_.caps.async_copies && dims_.size() == 2 && load_.dtype().bytes() == 2 &&
-                  dims_[0].stride == 1 && !(gates() >> dims_[0].axis & 1) &&
-                  is_matrix_axis(dims_[0]) && dims_[1].reduced && parts(dims_[1]).matrix > 1;
+  along_output_ = axis_of_rows(loops_, load_) >= 0;
   // Output axes run inside reduced axes; among them, those with lanes or registers of an item, or
   // with rows of instructions, are innermost.
   auto rank = [&](usize i) {
@@ -158,15 +177,19 @@ void Stager::lay_out() {
   };
   std::stable_sort(rows_.begin(), rows_.end(), [&](usize a, usize b) { return rank(a) < rank(b); });
   i64 pitch = 1;
+  const i64 bytes = load_.dtype().bytes();
   for (usize i = rows_.size(); i-- > 0;) {
     dims_[rows_[i]].pitch = pitch;
     pitch *= dims_[rows_[i]].extent;
-    // Padded if the copy transposes, or if each item reads a row for a matrix instruction.
+    // Padded if the copy transposes, or if each item reads a row for a matrix instruction, to an
+    // odd number of units of 16 bytes.
     const Dim& d = dims_[rows_[i]];
-    bool longer = rows_[i] != 0 || (d.reduced && parts(d).matrix > 1) || along_output_;
+    bool longer = rows_[i] != 0 || (d.reduced && parts(d).matrix > 1) ||
+                  (along_output_ && pitch * bytes % 32 == 0);
     if (i + 1 < rows_.size() || i == 0 || !longer) continue;
-    pitch += std::max<i64>(1, 16 / load_.dtype().bytes());
+    pitch += std::max<i64>(1, 16 / bytes);
   }
+  if (along_output_ && bytes == 1) skewed_rows_ = kPairedRows, skew_ = kPairedSkewBytes;
 }
 
 // Rows along the axis that is contiguous in global memory: the depth, or, of 16 bits, the other
@@ -207,7 +230,8 @@ UOp Stager::place(UOp memory, UOp base, const std::vector<UOp>& at, UOp gate) {
       UOp scaled = rw_.mul(at[i], dims_[i].pitch);
       index = rw_.add(index, scaled);
     }
-    if (skew_ > 0) index = loops_.mul_add(rw_.floordiv(at[0], lanes_), skew_, index);
+    if (skew_ > 0)
+      index = loops_.mul_add(rw_.floordiv(at[rows_.front()], skewed_rows_), skew_, index);
   }
   if (!gate) return rw_.make(Op::Index, memory.dtype(), {memory, index});
   return rw_.make(Op::Index, memory.dtype(), {memory, index, gate});
@@ -238,8 +262,9 @@ bool Stager::loads_matrices() const {
   const auto is_whole = [&](const Dim& d) {
     return &d == &last || d.pitch * load_.dtype().bytes() % 16 == 0;
   };
-  const bool by_depth = last.reduced && parts(last).matrix > 1 &&
-                        std::ranges::any_of(dims_, [&](const Dim& d) { return is_matrix_axis(d); });
+  const bool by_depth =
+      last.reduced && parts(last).matrix > 1 &&
+      std::ranges::any_of(dims_, [&](const Dim& d) { return loops_.is_matrix_axis(d.axis); });
   return (along_output_ || by_depth) && std::ranges::all_of(dims_, is_whole);
 }
 

@@ -26,6 +26,9 @@ inline constexpr i64 kMaxUnrolledCopies = 8;  // of an item
 // Of a large operand that is transposed, an item copies blocks of at least so many rows and
 // columns. What is left free behind a block's rows keeps neighbouring items in different banks.
 inline constexpr i64 kWideBlock = 8, kSkewBytes = 64;
+// Matrix loads take rows 0, 1, 4, 5, 8, 9, 12 and 13 of bytes along the output at once: what is
+// left free behind each eight keeps them in different banks.
+inline constexpr i64 kPairedRows = 8, kPairedSkewBytes = 32;
 
 // Other values of loops.
 using LoopValues = std::span<const std::pair<core::UOp, core::UOp>>;
@@ -38,6 +41,10 @@ struct BoxPhase {
 
 // Whether blocks of so many elements along the axis begin at multiples of them.
 bool is_aligned(const Affine& address, i64 along, i64 block);
+
+// The output axis of matrix instructions along which the load's tile has rows, as they lie in
+// global memory, so that matrix loads transpose them; or -1.
+i64 axis_of_rows(const GroupLoops& loops, core::UOp load);
 
 // One operand's tile.
 class Stager {
@@ -73,7 +80,7 @@ class Stager {
   core::UOp read(core::UOp memory, core::UOp base, i64 left);
   i64 count() const {
     const Dim& d = dims_[rows_.front()];
-    return d.extent * d.pitch + d.extent / lanes_ * skew_;
+    return d.extent * d.pitch + d.extent / skewed_rows_ * skew_;
   }
   i64 alignment() const { return loops_.reads_local ? kLocalTileAlignment : 0; }
   i64 copies() const;
@@ -126,9 +133,6 @@ class Stager {
   // The axes that its gate varies with.
   u64 gates() const { return load_.src(0).nsrc() > 2 ? load_.src(0).src(2).range_mask() : 0; }
   bool transposes() const { return rows_.back() != 0; }
-  bool is_matrix_axis(const Dim& d) const {
-    return d.axis == loops_.matrix_rows || d.axis == loops_.matrix_columns;
-  }
   const GroupParts& parts(i64 axis) const { return loops_.parts[static_cast<usize>(axis)]; }
   const GroupParts& parts(const Dim& d) const { return parts(d.axis); }
   i64 size(i64 axis) const { return loops_.info.size(axis); }
@@ -141,10 +145,10 @@ class Stager {
   // An item copies blocks: `lanes_` neighbours in global memory by `down_` neighbours in the tile,
   // if those are others. Where the tile's neighbours are apart in global memory, lanes_ is 1.
   i64 lanes_ = 1, down_ = 1;
-  i64 skew_ = 0;               // elements behind lanes_ rows
-  bool by_load_ = false;       // rows of lanes_, of which a load makes columns
-  usize whole_ = 0;            // so many of dims_, the fastest, are in each block as a whole
-  bool along_output_ = false;  // the tile's rows: matrix loads transpose them
+  i64 skew_ = 0, skewed_rows_ = 1;  // elements behind so many rows
+  bool by_load_ = false;            // rows of lanes_, of which a load makes columns
+  usize whole_ = 0;                 // so many of dims_, the fastest, are in each block as a whole
+  bool along_output_ = false;       // the tile's rows: matrix loads transpose them
 };
 
 }  // namespace doorbell::codegen::detail

@@ -42,6 +42,7 @@ class TensorCorePlan {
   i64 tile_depth(const Block& b) const;
   bool is_aligned(const Access& a, i64 along) const;
   bool copies_async(const Access& a) const;
+  bool loads_pairs(const Access& a) const;
   bool copies_all_async() const;
   bool fills_async(const Block& b) const { return b.taps == 1 && copies_all_async(); }
   i64 rows_of(const Block& b) const { return b.row_waves * b.row_tiles * core_->rows; }
@@ -61,6 +62,7 @@ class TensorCorePlan {
   i64 local_registers(const Block& b) const;
   i64 groups_of_core(const Block& b) const;
   f64 tile_instructions(const Block& b) const;
+  f64 permutations(const Block& b) const;
   f64 sum_instructions(const Block& b) const;
   f64 copy_instructions(const Block& b) const;
   f64 time(const Block& b) const;

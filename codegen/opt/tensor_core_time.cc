@@ -76,6 +76,7 @@ i64 TensorCorePlan::bytes(const Block& b) const {
   for (const Access& a : info_.accesses) {
     if (!a.store && a.mask >> depth_ & 1 && copies_wide(a, b))
       skewed += extent(a, b) / kWideBlock * kSkewBytes;
+    if (loads_pairs(a)) skewed += depth / kPairedRows * kPairedSkewBytes;
   }
   const i64 tiles = b.buffers * ((rows_of(b) + columns_of(b)) * depth * core_->operand_bytes() +
                                  padded * 16 + skewed + 128);
@@ -216,7 +217,8 @@ f64 TensorCorePlan::time(const Block& b) const {
                                  work * lanes_per_cycle / static_cast<f64>(caps_.simd.wave_items));
   const f64 of_tile =
       async ? kIssueCycles * tile_instructions(b) : copy_instructions(b) + 2 * kTileInstructions;
-  const f64 copies = of_tile / static_cast<f64>(tiles * steps);
+  const f64 copies = of_tile / static_cast<f64>(tiles * steps) +
+                     kIssueCycles * permutations(b) / static_cast<f64>(tiles);
   const f64 end = sum_instructions(b) * static_cast<f64>(core_->depth * b.depth_waves) /
                   static_cast<f64>(info_.size(depth_) * tiles);
   const f64 compute = (1 + local / 2 + (copies + end) / kInstructionCycles) * stall / busy;
@@ -238,9 +240,17 @@ bool TensorCorePlan::copies_async(const Access& a) const {
   if (!caps_.async_copies || !(core_->loads_matrices || core_->reads_local)) return false;
   const i64 other = a.mask >> rows_ & 1 ? rows_ : columns_;
   const bool by_depth = axes_.contiguous(a, depth_);
-  if (!by_depth && (core_->operand_bytes() != 2 || !axes_.contiguous(a, other))) return false;
+  const i64 bytes = core_->operand_bytes();
+  const bool transposes = bytes == 2 || (bytes == 1 && core_->loads_matrices);
+  if (!by_depth && (!transposes || !axes_.contiguous(a, other))) return false;
   const i64 along = by_depth ? depth_ : other;
   return !(a.gate_mask >> along & 1) && (!core_->reads_local || is_aligned(a, along));
+}
+
+// Whether matrix loads transpose pairs of its bytes.
+bool TensorCorePlan::loads_pairs(const Access& a) const {
+  return !a.store && a.mask >> depth_ & 1 && core_->operand_bytes() == 1 &&
+         !axes_.contiguous(a, depth_) && copies_async(a);
 }
 
 bool TensorCorePlan::copies_all_async() const {
@@ -344,6 +354,16 @@ f64 TensorCorePlan::copy_instructions(const Block& b) const {
 f64 TensorCorePlan::tile_instructions(const Block& b) const {
   const bool is_masked = std::has_single_bit(static_cast<u64>(b.buffers));
   return copy_instructions(b) + kTileInstructions + (is_masked ? 0 : kRemainderInstructions);
+}
+
+// Of an item, of a step along the depth, where matrix loads transpose pairs: one for each word.
+f64 TensorCorePlan::permutations(const Block& b) const {
+  i64 words = 0;
+  for (const Access& a : info_.accesses) {
+    if (loads_pairs(a))
+      words += (a.mask >> rows_ & 1 ? b.row_tiles : b.column_tiles) * core_->operand_elements / 4;
+  }
+  return static_cast<f64>(words);
 }
 
 // Of an item, for adding what waves have of parts of the depth: it stores its own by vectors, reads

@@ -17,6 +17,7 @@
 #include "codegen/render/memory.h"
 #include "codegen/render/nv_caps.h"
 #include "tests/codegen/support/kernels.h"
+#include "tests/codegen/support/products.h"
 
 namespace doorbell::codegen {
 namespace {
@@ -157,6 +158,24 @@ TEST(BankConflictsOfFewRows, None) {
       sizes.parts = depth_parts({t, sum, 1, 64, 4096, 4096, true, false}, caps_of(chip));
       expect_few_conflicts(lower(narrow_product_kernel(t, sizes, false), caps_of(chip), arena), 1,
                            1);
+    }
+  }
+}
+
+// Bytes that matrix loads transpose in pairs, of both operands or of one, in tiles of one, two and
+// four units of 16 bytes.
+TEST(BankConflictsOfColumns, None) {
+  constexpr i64 kCore = 30;  // mma.sync of i8
+  for (const bool transposed : {false, true}) {
+    for (const i64 units : {1, 2, 4}) {
+      const Plan plan{{OptOp::Rows, 0, kCore},   {OptOp::Columns, 1, kCore},
+                      {OptOp::Depth, 2, kCore},  {OptOp::Upcast, 0, units},
+                      {OptOp::Upcast, 1, units}, {OptOp::Tile, 2, 64},
+                      {OptOp::Stage, 1, 3},      {OptOp::Stage, 2, 3}};
+      core::Arena arena;
+      const core::KernelAst kernel =
+          product_of_columns_kernel(dt::i8, {1, 64, 64, 512}, transposed);
+      expect_few_conflicts(lower(kernel, caps_of("sm_80"), arena, {.plan = &plan}), 1, 1);
     }
   }
 }

@@ -94,6 +94,33 @@ TEST(TensorCores, MultiplyBytes) {
   }
 }
 
+// Bytes that lie along the output, of either operand or of both: tiles are copied asynchronously as
+// they are, in blocks that run past the end too, and matrix loads transpose pairs.
+TEST(TensorCores, PairsOfBytes) {
+  const auto transposes = [](UOp u) { return is_matrix_load(u) && u.arg(0) & kMatrixTransposed; };
+  struct Case {
+    const char* chip;
+    DType t;
+    ProductSizes sizes;
+  };
+  for (const auto& [chip, t, s] : {Case{"sm_80", dt::i8, {1, 64, 32, 512}},
+                                   {"sm_90", dt::u8, {1, 80, 48, 576}},
+                                   {"sm_89", dt::f8e4m3, {1, 16, 80, 512}},
+                                   {"sm_90", dt::f8e5m2, {1, 48, 16, 320}}}) {
+    for (const auto& [of_columns, transposed] :
+         {std::pair{true, true}, {true, false}, {false, false}}) {
+      SCOPED_TRACE(fmt::format("{} {}{}", chip, t.str(), of_columns ? ", of columns" : ""));
+      core::Arena arena;
+      const LinearProgram program = lower(of_columns ? product_of_columns_kernel(t, s, transposed)
+                                                     : narrow_product_kernel(t, s, transposed),
+                                          caps_of(chip), arena);
+      EXPECT_TRUE(std::ranges::any_of(program.ops, transposes)) << program.plan;
+      EXPECT_TRUE(std::ranges::any_of(program.ops, is_async_store)) << program.plan;
+      expect_product(program, t, s, transposed, of_columns);
+    }
+  }
+}
+
 // gfx942 has the kind of 8-bit floats without infinities, the others the OCP's.
 TEST(TensorCores, OnlyOfTheChipsFormats) {
   for (const auto& [chip, t] : {std::pair{"gfx1100", dt::f8e4m3},

@@ -8,18 +8,21 @@
 
 namespace doorbell::codegen {
 
-// By item: words of what each eight items name; `word` is its elements.
+// By item: words of what each eight items name; `word` is its elements. Of bytes, those transposed
+// are of pairs.
 template <class Value>
 std::vector<Value> matrix_words(const std::vector<Value>& named, usize word, bool transposed) {
   constexpr usize kWave = 32, kWords = 4;
+  const usize pair = word / 2;
   CHECK(named.size() % kWave == 0, "{} items in waves of {}", named.size(), kWave);
   std::vector<Value> made(named.size());
   for (usize l = 0; l < named.size(); ++l) {
     for (usize m = 0; m < kWords; ++m) {
       const usize first = l / kWave * kWave + 8 * m;
       for (usize i = 0; i < word; ++i)
-        made[l].push_back(transposed ? named[first + 2 * (l % 4) + i][l % kWave / 4]
-                                     : named[first + l % kWave / 4][l % 4 * word + i]);
+        made[l].push_back(
+            transposed ? named[first + 2 * (l % 4) + i / pair][l % kWave / 4 * pair + i % pair]
+                       : named[first + l % kWave / 4][l % 4 * word + i]);
     }
   }
   return made;
