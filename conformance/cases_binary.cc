@@ -35,6 +35,11 @@ Real nan_or(Real x, Real y, Real value) { return is_nan(x, y) ? x + y : value; }
 Real larger(Real x, Real y) { return nan_or(x, y, x < y ? y : x); }
 Real smaller(Real x, Real y) { return nan_or(x, y, y < x ? y : x); }
 
+// Modulo 2^128: Int does not hold each product of two numbers of 64 bits.
+Int product(Int x, Int y) {
+  using Unsigned = unsigned __int128;
+  return static_cast<Int>(static_cast<Unsigned>(x) * static_cast<Unsigned>(y));
+}
 Int floor_div(Int x, Int y) {
   if (y == 0) return 0;
   const Int quotient = x / y;
@@ -56,7 +61,7 @@ constexpr f64 kOnce = Tolerance::kRounded;
 constexpr Binary kBinaries[] = {
     {"add", OPERATOR(+), FLOATS(x + y), INTEGERS(x + y), T::Numbers, G::Same, kOnce, true, true},
     {"sub", OPERATOR(-), FLOATS(x - y), INTEGERS(x - y), T::Numbers, G::Same, kOnce, true, true},
-    {"mul", OPERATOR(*), FLOATS(x* y), INTEGERS(x* y), T::Numbers, G::Same, kOnce, true, true},
+    {"mul", OPERATOR(*), FLOATS(x* y), product, T::Numbers, G::Same, kOnce, true, true},
     {"div", OPERATOR(/), FLOATS(x / y), nullptr, T::Numbers, G::Float, 3, true, true},
     {"floor_div", [](const Tensor& x, const Tensor& y) { return x.div(y, Rounding::Floor); },
      nullptr, floor_div, T::Whole},

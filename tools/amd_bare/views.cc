@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 
+#include "base/util/words.h"
 #include "drivers/amd/hw/bare/register_fields.h"
 #include "drivers/amd/hw/stream/stream.h"
 #include "drivers/amd/kernel/pci/firmware_files.h"
@@ -44,9 +44,7 @@ OrderedJson packets_of(const std::vector<u32>& words, bool is_copy, const amd::B
   const ReadWords memory = [&](u64 address, u32 count) -> std::optional<std::vector<u32>> {
     const auto bytes = amd::read_memory(view, address, u64{count} * sizeof(u32), host);
     if (!bytes) return std::nullopt;
-    std::vector<u32> read(count);
-    std::memcpy(read.data(), bytes->data(), bytes->size());
-    return read;
+    return words_of(std::as_bytes(std::span(*bytes)));
   };
   const auto kind = is_copy ? amd::hw::StreamKind::Sdma : amd::hw::StreamKind::Pm4;
   amd::hw::walk_stream(kind, generation, words, memory, [&](const StreamPacket& packet, int depth) {
@@ -81,10 +79,8 @@ OrderedJson view_ring(const BareGpuView& view, const amd::BareView& bare,
   json["unread_words"] = ring.unread->size();
   std::vector<u32> words = *ring.unread;
   if (from_start)
-    if (const auto bytes = amd::read_memory(bare, queue.ring, ring.write * sizeof(u32), host)) {
-      words.resize(ring.write);
-      std::memcpy(words.data(), bytes->data(), bytes->size());
-    }
+    if (const auto bytes = amd::read_memory(bare, queue.ring, ring.write * sizeof(u32), host))
+      words = words_of(std::as_bytes(std::span(*bytes)));
   json["packets"] = packets_of(words, is_copy, bare, generation_of(view), host);
   return json;
 }

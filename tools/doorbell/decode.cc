@@ -4,7 +4,6 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <functional>
 #include <memory>
 #include <sstream>
@@ -13,6 +12,7 @@
 
 #include "base/util/error.h"
 #include "base/util/named.h"
+#include "base/util/words.h"
 #include "drivers/amd/hw/stream/stream.h"
 #include "drivers/nv/hw/stream/stream.h"
 #include "tools/doorbell/commands.h"
@@ -41,7 +41,7 @@ std::string read_all(const std::string& file) {
   throw fail_errno(errno, "read {}", file);
 }
 
-std::vector<u32> words_of(const std::string& file, bool hex) {
+std::vector<u32> read_words(const std::string& file, bool hex) {
   const std::string bytes = read_all(file);
   std::vector<u32> words;
   if (hex) {
@@ -63,9 +63,7 @@ std::vector<u32> words_of(const std::string& file, bool hex) {
   if (bytes.size() % sizeof(u32) != 0)
     throw fail(ErrorKind::Invalid, "{} has {} bytes, not a multiple of 4; --hex for text", file,
                bytes.size());
-  words.resize(bytes.size() / sizeof(u32));
-  std::memcpy(words.data(), bytes.data(), bytes.size());
-  return words;
+  return words_of(std::as_bytes(std::span(bytes)));
 }
 
 // The memory in which indirect buffers may lie.
@@ -88,7 +86,7 @@ Region region_of(const std::string& argument, bool hex) {
   if (used == 0 || used != argument.size() - at - 1)
     throw fail(ErrorKind::Invalid, "--memory {}: '{}' is not an address", argument,
                argument.substr(at + 1));
-  region.words = words_of(argument.substr(0, at), hex);
+  region.words = read_words(argument.substr(0, at), hex);
   return region;
 }
 
@@ -147,7 +145,7 @@ void walk(const Options& options, std::span<const u32> words, const ReadWords& m
 }
 
 int run(const Options& options) {
-  const std::vector<u32> words = words_of(options.file, options.hex);
+  const std::vector<u32> words = read_words(options.file, options.hex);
   std::vector<Region> regions;
   for (const std::string& argument : options.memory)
     regions.push_back(region_of(argument, options.hex));

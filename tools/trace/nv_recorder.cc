@@ -8,6 +8,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "base/util/words.h"
 #include "drivers/nv/hw/host/gp_entry.h"
 #include "drivers/nv/hw/host/user_control.h"
 #include "drivers/nv/hw/rm/control.h"
@@ -205,9 +206,8 @@ std::vector<u32> NvRecorder::ring_words(const Channel& channel, u32 first, u32 c
   const auto add = [&](u32 from, u32 entries) {
     const auto bytes = memory_.read(channel.ring + from * kEntryBytes, entries * kEntryBytes);
     if (!bytes) return false;
-    const usize had = words.size();
-    words.resize(had + bytes->size() / sizeof(u32));
-    std::memcpy(words.data() + had, bytes->data(), bytes->size());
+    const std::vector<u32> more = words_of(*bytes);
+    words.insert(words.end(), more.begin(), more.end());
     return true;
   };
   const u32 before_end = std::min(count, channel.entries - first);
@@ -221,8 +221,7 @@ void NvRecorder::submit(Channel* channel, std::span<const u32> words) {
   const auto memory = [&](u64 address, u32 count) -> std::optional<std::vector<u32>> {
     auto bytes = memory_.read(address, count * sizeof(u32));
     if (!bytes) return std::nullopt;
-    std::vector<u32> read(count);
-    std::memcpy(read.data(), bytes->data(), bytes->size());
+    std::vector<u32> read = words_of(*bytes);
     parts.push_back({address, std::move(*bytes)});
     return read;
   };
