@@ -25,6 +25,7 @@
 #include "codegen/compile/llvm/drop_wraps.h"
 #include "codegen/compile/llvm/llvm_api.h"
 #include "codegen/compile/llvm/order_matrices.h"
+#include "codegen/compile/llvm/shift_buffers.h"
 #include "codegen/compile/llvm/split_masked.h"
 #include "codegen/compile/llvm/target_machine.h"
 #include "codegen/render/llvm/function_builder.h"
@@ -113,6 +114,7 @@ class Api : public LlvmApi {
       split_masked(*function, vector_register_bits(*machine, *function));
     if (target.family == LlvmTarget::Family::Amd) {
       if (!target.chip.starts_with("gfx9")) drop_wraps(*function);
+      shift_buffers(*function);
       order_matrices(*function);
     }
     llvm::SmallVector<char, 0> object;
