@@ -63,31 +63,9 @@ void Stager::find_dims() {
   std::stable_sort(dims_.begin(), dims_.end(),
                    [](const Dim& a, const Dim& b) { return a.stride < b.stride; });
   merge_windows();
+  pair_window();
   loops_.reads_local ? lay_out_swizzled() : lay_out();
   find_block();
-}
-
-// Of operands of matrix instructions, whose addresses have no lanes of their own.
-void Stager::merge_windows() {
-  UOp index = load_.src(0).src(1), gate = load_.src(0).nsrc() > 2 ? load_.src(0).src(2) : UOp();
-  const bool is_operand =
-      std::ranges::any_of(dims_, [&](const Dim& d) { return d.reduced && parts(d).matrix > 1; });
-  if (!is_operand || loops_.reads_local) return;
-  for (usize tap = 0; tap < dims_.size();) {
-    const Dim t = dims_[tap];
-    auto along = std::ranges::find_if(dims_, [&](const Dim& d) {
-      return !d.reduced && d.tap < 0 && size(d.axis) > 0 && size(d.axis) % d.block == 0 &&
-             varies_with_sum(index, t.axis, d.axis) &&
-             (!gate || varies_with_sum(gate, t.axis, d.axis));
-    });
-    if (!t.reduced || t.block != size(t.axis) || along == dims_.end()) {
-      ++tap;
-      continue;
-    }
-    along->extent += t.extent - 1;
-    along->tap = t.axis;
-    dims_.erase(dims_.begin() + static_cast<std::ptrdiff_t>(tap));
-  }
 }
 
 // Taps that lie side by side, followed by the next of the depth.
@@ -137,11 +115,11 @@ void Stager::find_block() {
   for (usize i = whole_; i < dims_.size(); ++i) tile *= dims_[i].extent;
   const i64 bytes = load_.dtype().bytes(), items = loops_.all_items();
   const i64 end = size(first.axis);
-  // A window's rows would begin at any element.
   const bool vectors =
       first.stride == 1 && end > 0 && first.tap < 0 && !(gates() >> first.axis & 1);
   auto fits = [&](i64 wide) {
-    return wide == 1 || (vectors && whole_ == 0 && first.extent % wide == 0 && end % wide == 0);
+    return wide == 1 || wide == window_lanes_ ||
+           (vectors && whole_ == 0 && first.extent % wide == 0 && end % wide == 0);
   };
   lanes_ = std::clamp<i64>(loops_.caps.vector_bytes / bytes, 1, 16);
   // Neighbours in the tile are not neighbours in global memory.
@@ -241,7 +219,8 @@ UOp Stager::read(UOp memory, UOp base, i64 left) {
   std::vector<UOp> at;
   for (const Dim& d : dims_) {
     UOp inner = parts(d).inner;
-    at.push_back(d.tap < 0 ? inner : rw_.add(inner, parts(d.tap).inner));
+    if (d.tap >= 0) inner = rw_.add(inner, parts(d.tap).inner);
+    at.push_back(d.before > 0 ? rw_.add(inner, d.before) : inner);
   }
   UOp address = place(memory, base, at, UOp());
   if (loops_.reads_local) {
@@ -299,6 +278,12 @@ std::vector<Stager::Digit> Stager::digits() const {
   for (usize i = whole_; i < dims_.size(); ++i) {
     const i64 step = (i == 0 ? lanes_ : 1) * (i == last ? down_ : 1);
     list.push_back({i, dims_[i].extent / step, step});
+  }
+  if (window_lanes_ > 1 && list.back().dim == last && list.back().extent % 2 == 0) {
+    Digit& rest = list.back();
+    const Digit two{last, 2, rest.step};
+    rest = {last, rest.extent / 2, 2 * rest.step};
+    list.insert(list.begin(), two);
   }
   // Parts of one row would be as many banks apart as those of a few rows.
   if (whole_ > 0 && list.size() == 2 && list[1].extent % 8 == 0) {
@@ -390,6 +375,7 @@ UOp Stager::value(const Block& b, LoopValues loops, UOp gate) {
     const Dim& d = dims_[i];
     RangeImage image;
     image.value = loops_.mul_add(at_loops(parts(d).outer), d.block, b.at[i]);
+    if (d.before > 0) image.value = rw_.sub(image.value, rw_.index(d.before));
     const i64 size = this->size(d.axis);
     if (i == 0) image.gate = gate;
     if (size == 0 || size % d.block) {
@@ -407,6 +393,7 @@ UOp Stager::value(const Block& b, LoopValues loops, UOp gate) {
     rebuild.set(d.tap, first);
   }
   UOp load = rebuild(load_);
+  if (window_lanes_ > 1 && lanes_ > 1) return pair(load, b.lane);
   if (!by_load_) return load;
   CHECK(load.nsrc() == 1 && load.src(0).nsrc() == 2, "a load that transposes has a gate");
   return rw_.make(Op::Load, load.dtype(), {load.src(0)}, {kTransposing});

@@ -93,6 +93,7 @@ class Stager {
     bool reduced;
     i64 pitch = 1;            // in the tile
     i64 block = 1, tap = -1;  // of the axis; the axis of a window, or -1
+    i64 before = 0;           // elements of the tile before the first window
   };
   // Part of a block's place: digit * step of a dim, the fastest first.
   struct Digit {
@@ -109,6 +110,7 @@ class Stager {
   };
   void find_dims();
   void merge_windows();
+  void pair_window();
   void lay_out();
   void lay_out_swizzled();
   void find_block();
@@ -121,6 +123,7 @@ class Stager {
   Block transposed_block();
   core::UOp place(core::UOp memory, core::UOp base, const std::vector<core::UOp>& at,
                   core::UOp gate);
+  core::UOp pair(core::UOp load, core::UOp lane);
   core::UOp value(const Block& b, LoopValues loops, core::UOp gate);
   core::UOp swizzled_index(core::UOp base, const std::vector<core::UOp>& at);
   i64 row_elements() const { return kLocalRowBytes / load_.dtype().bytes(); }
@@ -145,6 +148,7 @@ class Stager {
   // An item copies blocks: `lanes_` neighbours in global memory by `down_` neighbours in the tile,
   // if those are others. Where the tile's neighbours are apart in global memory, lanes_ is 1.
   i64 lanes_ = 1, down_ = 1;
+  i64 window_lanes_ = 1;            // neighbours that a window's rows can be read by
   i64 skew_ = 0, skewed_rows_ = 1;  // elements behind so many rows
   bool by_load_ = false;            // rows of lanes_, of which a load makes columns
   usize whole_ = 0;                 // so many of dims_, the fastest, are in each block as a whole

@@ -55,7 +55,7 @@ i64 TensorCorePlan::extent(const Access& a, const Block& b) const {
   i64 others = 1;
   for (const Window& w : windows_.list) {
     if (w.along == axis)
-      along += info_.size(w.tap) - 1;
+      along += info_.size(w.tap) - 1 + kWindowPair;
     else
       others = b.along_waves + info_.size(w.tap) - 1;
   }

@@ -9,6 +9,10 @@
 
 namespace doorbell::codegen::detail {
 
+// Neighbours of a window's operand that are loaded together, where pairs are aligned and no padding
+// begins between them (stage_window.cc): its tile is longer by up to that.
+inline constexpr i64 kWindowPair = 2;
+
 struct Window {
   i64 tap, along;  // axes
 };

@@ -455,16 +455,21 @@ std::vector<std::vector<Instruction*>> segments_of(llvm::BasicBlock& block) {
 }  // namespace
 
 void order_matrices(llvm::Function& function) {
+  const auto is_worth = [](const std::vector<Instruction*>& s) {
+    return std::ranges::count_if(s, is_matrix) >= kWorthOrder;
+  };
+  u64 used = 0;
+  bool is_any_worth = false;
   for (llvm::BasicBlock& block : function) {
     const auto segments = segments_of(block);
-    const auto is_worth = [](const std::vector<Instruction*>& s) {
-      return std::ranges::count_if(s, is_matrix) >= kWorthOrder;
-    };
     if (std::ranges::none_of(segments, is_worth)) continue;
-    u64 used = 0;
+    is_any_worth = true;
     for (const std::vector<Instruction*>& s : segments) used = std::max(used, Segment(s).order());
-    for (const std::vector<Instruction*>& s : segments_of(block)) Copies(s).join(used);
   }
+  if (!is_any_worth) return;
+  // Copies of which some are gated end a block.
+  for (llvm::BasicBlock& block : function)
+    for (const std::vector<Instruction*>& s : segments_of(block)) Copies(s).join(used);
 }
 
 }  // namespace doorbell::codegen

@@ -3,6 +3,7 @@
 // Gates: a gate per lane, and on targets that have masked vectors one gate of a vector access, is a
 // masked load or store. Any other load reads the memory's beginning where its gate is false, so
 // that no branch is taken, or behind a buffer's end, where the target knows it; a store branches.
+#include <llvm/IR/CFG.h>
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/MDBuilder.h>
@@ -234,8 +235,35 @@ llvm::BasicBlock* FunctionBuilder::begin_gated(llvm::Value* gate) {
 
 void FunctionBuilder::end_gated(llvm::BasicBlock* exit) {
   if (!exit) return;
-  b_.CreateBr(exit);
+  if (!b_.GetInsertBlock()->getTerminator()) b_.CreateBr(exit);
   b_.SetInsertPoint(exit);
+}
+
+// The same, for a store to local memory right after another with the same gate: in the other's
+// block. What was made in between comes before both. Null if there is none.
+llvm::BasicBlock* FunctionBuilder::join_gated(llvm::Value* gate) {
+  constexpr unsigned kLocalSpace = 3;  // of GPUs
+  llvm::BasicBlock* exit = b_.GetInsertBlock();
+  if (!gate || exit->getName().substr(0, 6) != "stored") return nullptr;
+  llvm::BasicBlock *from = nullptr, *then = nullptr;
+  for (llvm::BasicBlock* before : llvm::predecessors(exit)) {
+    auto* branch = llvm::cast<llvm::BranchInst>(before->getTerminator());
+    (branch->isConditional() ? from : then) = before;
+  }
+  if (!from || !then) return nullptr;
+  const auto* branch = llvm::cast<llvm::BranchInst>(from->getTerminator());
+  const bool stays = std::ranges::any_of(*exit, [](const llvm::Instruction& i) {
+    const auto* load = llvm::dyn_cast<llvm::LoadInst>(&i);
+    return i.mayWriteToMemory() || (load && load->getPointerAddressSpace() == kLocalSpace);
+  });
+  const bool only_local = std::ranges::all_of(*then, [](const llvm::Instruction& i) {
+    const auto* store = llvm::dyn_cast<llvm::StoreInst>(&i);
+    return !i.mayWriteToMemory() || (store && store->getPointerAddressSpace() == kLocalSpace);
+  });
+  if (branch->getCondition() != gate || stays || !only_local) return nullptr;
+  from->splice(from->getTerminator()->getIterator(), exit);
+  b_.SetInsertPoint(then->getTerminator());
+  return exit;
 }
 
 void FunctionBuilder::store(UOp u) {
@@ -261,7 +289,8 @@ void FunctionBuilder::store(UOp u) {
     mark_access(b_.CreateMaskedStore(v, address(index, nullptr, false), align, gate), memory);
     return;
   }
-  llvm::BasicBlock* exit = begin_gated(gate);
+  llvm::BasicBlock* exit = memory.is(Op::DefineLocal) ? join_gated(gate) : nullptr;
+  if (!exit) exit = begin_gated(gate);
   if (!is_async_store(u) || !copy_async(u))
     mark_access(b_.CreateAlignedStore(v, address(index, nullptr, true), align), memory);
   end_gated(exit);

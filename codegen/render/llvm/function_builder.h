@@ -72,6 +72,7 @@ class FunctionBuilder {
   void copy_tensor(core::UOp u);
   llvm::BasicBlock* begin_gated(llvm::Value* gate);
   void end_gated(llvm::BasicBlock* exit);
+  llvm::BasicBlock* join_gated(llvm::Value* gate);
   bool copy_async(core::UOp store);
   void mark_access(llvm::Instruction* access, core::UOp memory);
   void make_alias_scopes();

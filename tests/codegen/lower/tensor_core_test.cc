@@ -12,6 +12,7 @@
 
 #include "codegen/lower/lower.h"
 #include "codegen/render/amd_caps.h"
+#include "codegen/render/memory.h"
 #include "codegen/render/nv_caps.h"
 #include "tests/codegen/support/kernels.h"
 #include "tests/codegen/support/products.h"
@@ -140,26 +141,27 @@ TEST(TensorCores, OnlyOfTheChipsFormats) {
 }
 
 // f32 as tf32 where it is allowed, from sm_80 on.
-void expect_convolution(std::string_view chip, i64 pad, const Plan* plan = nullptr) {
+void expect_convolution(std::string_view chip, i64 pad, const Plan* plan = nullptr,
+                        i64 result = 16) {
   SCOPED_TRACE(fmt::format("{} padded by {}: {}", chip, pad, plan ? print(*plan) : ""));
-  constexpr i64 kIn = 32, kOut = 16, kResult = 16, kKernel = 3;
-  const i64 size = kResult + kKernel - 1 - 2 * pad;
+  constexpr i64 kIn = 32, kOut = 16, kKernel = 3;
+  const i64 size = result + kKernel - 1 - 2 * pad;
   const core::KernelAst kernel = conv_kernel(1, kIn, kOut, size, kKernel, pad, dt::f16);
   core::Arena arena;
   const LinearProgram program = lower(kernel, caps_of(chip), arena, {.plan = plan});
   EXPECT_GT(count(program, Op::Wmma), 0);
   std::vector<u8> x = numbers(dt::f16, kIn * size * size, 1);
   std::vector<u8> w = numbers(dt::f16, kOut * kIn * kKernel * kKernel, 2);
-  std::vector<u8> out(static_cast<usize>(kOut * kResult * kResult * 4), 0xff);
+  std::vector<u8> out(static_cast<usize>(kOut * result * result * 4), 0xff);
   void* params[] = {out.data(), x.data(), w.data()};
   run_linear(program, params);
   auto pixel = [&](i64 plane, i64 row, i64 column) {
     const bool inside = row >= 0 && row < size && column >= 0 && column < size;
     return inside ? number(dt::f16, x, (plane * size + row) * size + column) : 0;
   };
-  for (i64 at = 0; at < kOut * kResult * kResult; ++at) {
-    const i64 column = at % kResult, row = at / kResult % kResult;
-    const i64 o = at / (kResult * kResult);
+  for (i64 at = 0; at < kOut * result * result; ++at) {
+    const i64 column = at % result, row = at / result % result;
+    const i64 o = at / (result * result);
     f64 want = 0;
     for (i64 d = 0; d < kIn * kKernel * kKernel; ++d) {
       const i64 kx = d % kKernel, ky = d / kKernel % kKernel, i = d / (kKernel * kKernel);
@@ -196,6 +198,45 @@ TEST(TensorCores, ConvolveWithWholeWindows) {
       if (u.is(Op::DefineLocal)) counts.push_back(u.arg(1));
     std::ranges::sort(counts);
     EXPECT_EQ(counts, (std::vector<i64>{18 * 6 * kRowHalves, 16 * 9 * kRowHalves}));
+  }
+}
+
+// That a load of a convolution's image has, or 0 where some have others.
+i64 pixels_of_load(const LinearProgram& program) {
+  std::vector<i64> lanes;
+  for (UOp u : program.ops) {
+    if (!u.is(Op::Load) || !u.src(0).is(Op::Index)) continue;
+    UOp memory = memory_of(u.src(0));
+    if (memory.is(Op::Param) && memory.arg(0) == 1) lanes.push_back(u.dtype().lanes);
+  }
+  std::ranges::sort(lanes);
+  return !lanes.empty() && lanes.front() == lanes.back() ? lanes.front() : 0;
+}
+
+// Where no pair is cut by the end of a row or by padding: in one block of a row, and in two.
+TEST(TensorCores, WindowsAreReadByPairs) {
+  const Plan plan = {{OptOp::Rows, 2, 2},   {OptOp::Columns, 0, 2}, {OptOp::Depth, 3, 2},
+                     {OptOp::Unroll, 4, 3}, {OptOp::Tile, 4, 3},    {OptOp::Unroll, 5, 3},
+                     {OptOp::Tile, 5, 3},   {OptOp::Tile, 3, 16},   {OptOp::Stage, 1, 1},
+                     {OptOp::Stage, 2, 1},  {OptOp::Local, 1, 4}};
+  for (const i64 result : {16, 32}) {
+    for (const i64 pad : {0, 1, 2}) {
+      expect_convolution("gfx1100", pad, &plan, result);
+      core::Arena arena;
+      const LinearProgram program =
+          lower(conv_kernel(1, 32, 16, result + 2 - 2 * pad, 3, pad, dt::f16), caps_of("gfx1100"),
+                arena, {.plan = &plan});
+      EXPECT_EQ(pixels_of_load(program), 2) << result << " padded by " << pad;
+    }
+  }
+}
+
+TEST(TensorCores, PixelsOfOddRowsAreReadOneByOne) {
+  for (const i64 pad : {0, 1}) {
+    core::Arena arena;
+    const LinearProgram program =
+        lower(conv_kernel(8, 64, 128, 67 - 2 * pad, 3, pad, dt::f16), caps_of("gfx1100"), arena);
+    EXPECT_EQ(pixels_of_load(program), 1) << "padded by " << pad;
   }
 }
 

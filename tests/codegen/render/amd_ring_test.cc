@@ -14,7 +14,7 @@ namespace dt = core::dtypes;
 
 constexpr i64 kItems = 64, kTiles = 16;
 
-// acc += held; held = in[next tile * 64 + item], with the tile after the last one's address wrapped.
+// acc += held; held = in[next tile * 64 + item], where the first tile follows the last one.
 struct Loop {
   i64 wraps_at = kTiles;      // the number that becomes 0
   bool uses_at_once = false;  // the loaded value in the same iteration, too
@@ -130,8 +130,8 @@ TEST_F(AmdRing, TilesOfOneIterationAreBuffersApart) {
   ProgramBuilder b("pairs");
   const std::string code = code_of(pairs_of_tiles(b), "gfx1100");
   EXPECT_EQ(count(code, "buffer_load_"), 2) << code;
-  EXPECT_EQ(count(code, "0x2000"), 1) << code;  // 8192 bytes
-  EXPECT_EQ(count(code, "0x1f00"), 1) << code;  // 256 less
+  EXPECT_EQ(count(code, "0x2000"), 1) << code;      // 8192 bytes
+  EXPECT_EQ(count(code, "0x1f00"), 1) << code;      // 256 less
   EXPECT_EQ(count(code, "s_addk_i32"), 1) << code;  // 512 in an iteration
 }
 
