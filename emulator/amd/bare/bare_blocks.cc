@@ -26,6 +26,9 @@ constexpr u32 kVersion = 0x004e7e00;
 constexpr u64 kTableBytes = 0x4000;  // of the driver's
 // Levels of a clock in MHz, by index.
 constexpr std::array<u32, 3> kLevels{300, 1200, 2400};
+// A message's argument names a clock in its upper half. [PPCLK_COUNT of smu13_driver_if_v13_0_0.h
+// and smu14_driver_if_v14_0.h, as tinygrad a9069c1 has them: smu_13_0_0.py, smu_14_0_2.py]
+constexpr std::array<u32, amd::hw::kBareChips> kClocks{13, 11};
 
 }  // namespace
 
@@ -48,6 +51,7 @@ void BareGpu::send_message(bool is_debug) {
     answer = amd::hw::kSmuUnknownMessage;
     return;
   }
+  const u32 clocks = kClocks[static_cast<usize>(chip_)];
   switch (static_cast<SmuMessage>(message)) {
     case SmuMessage::TestMessage: argument += 1; return;
     case SmuMessage::GetSmuVersion: argument = kVersion; return;
@@ -64,13 +68,19 @@ void BareGpu::send_message(bool is_debug) {
             fmt::format("features are enabled with the driver's table at {:#x}", card_.smu_table));
       return;
     case SmuMessage::GetDpmFreqByIndex: {
+      if (argument >> 16 >= clocks) {
+        answer = amd::hw::kSmuRejected;
+        return;
+      }
       const u32 index = argument & 0xffff;
       argument = index == 0xff ? static_cast<u32>(kLevels.size())
                                : kLevels[std::min<usize>(index, kLevels.size() - 1)];
       return;
     }
     case SmuMessage::SetSoftMinByFreq:
-    case SmuMessage::SetSoftMaxByFreq: return;
+    case SmuMessage::SetSoftMaxByFreq:
+      if (argument >> 16 >= clocks) answer = amd::hw::kSmuRejected;
+      return;
   }
   checks_.report(kSmuMessage, fmt::format("message {:#x} is not known", message));
   answer = amd::hw::kSmuUnknownMessage;
@@ -78,18 +88,61 @@ void BareGpu::send_message(bool is_debug) {
 
 // ---- the memory hubs ----------------------------------------------------------------------------
 
+// What the kernel sets of L2_CNTL to L2_CNTL5, and what of it the words lack. All else is how the
+// caches are shared out. [gfxhub_v3_0.c gfxhub_v3_0_init_cache_regs(); places of the fields:
+// tinygrad regs.py gc_11_0_0, gc_12_0_0]
+std::string BareGpu::judge_second_tlb(bool is_graphics) {
+  struct Setting {
+    Reg graphics, memory;
+    u32 mask, wanted;
+  };
+  static constexpr Setting kSettings[] = {
+      // Fragments (1), byte order (5:2), tags (8), page out (11), faults (18), identity (25:19).
+      {Reg::GcvmL2Cntl, Reg::MmvmL2Cntl, 0x3fc093f, 0x80801},
+      // BANK_SELECT (5:0), L2_CACHE_BIGK_FRAGMENT_SIZE (19:15).
+      {Reg::GcvmL2Cntl3, Reg::MmvmL2Cntl3, 0xf803f, 6 << 15 | 9},
+      // VMC_TAP_PDE_REQUEST_PHYSICAL (6), VMC_TAP_PTE_REQUEST_PHYSICAL (7).
+      {Reg::GcvmL2Cntl4, Reg::MmvmL2Cntl4, 0xc0, 0},
+      // L2_CACHE_SMALLK_FRAGMENT_SIZE (4:0).
+      {Reg::GcvmL2Cntl5, Reg::MmvmL2Cntl5, 0x1f, 0},
+  };
+  for (const Setting& setting : kSettings) {
+    const Reg reg = is_graphics ? setting.graphics : setting.memory;
+    if ((value(reg) & setting.mask) != setting.wanted)
+      return fmt::format("{} is {:#x}, expected {:#x} in {:#x}", amd::hw::place_of(reg, chip_).name,
+                         value(reg), setting.wanted, setting.mask);
+  }
+  const auto joined = [&](Reg low, Reg high) { return value(low) | u64{value(high)} << 32; };
+  const u64 low = is_graphics ? joined(Reg::GcvmL2Context1IdentityApertureLowAddrLo32,
+                                       Reg::GcvmL2Context1IdentityApertureLowAddrHi32)
+                              : joined(Reg::MmvmL2Context1IdentityApertureLowAddrLo32,
+                                       Reg::MmvmL2Context1IdentityApertureLowAddrHi32);
+  const u64 high = is_graphics ? joined(Reg::GcvmL2Context1IdentityApertureHighAddrLo32,
+                                        Reg::GcvmL2Context1IdentityApertureHighAddrHi32)
+                               : joined(Reg::MmvmL2Context1IdentityApertureHighAddrLo32,
+                                        Reg::MmvmL2Context1IdentityApertureHighAddrHi32);
+  // [gfxhub_v3_0.c gfxhub_v3_0_disable_identity_aperture()]
+  if (low <= high)
+    return fmt::format("its identity aperture is open from {:#x} to {:#x}", low, high);
+  return "";
+}
+
 // What is wrong with a hub's registers, or nothing.
 std::string BareGpu::judge_hub(bool is_graphics) {
   const auto pick = [&](Reg graphics, Reg memory) {
     return value(is_graphics ? graphics : memory);
   };
   const u32 word = pick(Reg::GcvmContext0Cntl, Reg::MmvmContext0Cntl);
+  // Each kind of fault interrupts and takes the default page; none is tried again. [gfxhub_v3_0.c
+  // gfxhub_v3_0_setup_vmid_config(), gfxhub_v3_0_init(): vm_cntx_cntl_vm_fault]
   const auto is_whole = [](const auto& context) {
-    return context.enable && context.depth == amd::hw::kPageLevels - 1 && context.block_size == 0;
+    return context.enable && context.depth == amd::hw::kPageLevels - 1 && context.block_size == 0 &&
+           context.faults == amd::hw::kAllFaults && !context.retry_permission &&
+           !context.retry_other;
   };
   if (!(is_gc12() ? is_whole(amd::hw::fields_of<amd::hw::VmContextControlGc12>(word))
                   : is_whole(amd::hw::fields_of<amd::hw::VmContextControl>(word))))
-    return "context 0 is not on, 4 levels deep";
+    return fmt::format("context 0 is not on, 4 levels deep, with all faults: {:#x}", word);
   const u64 table =
       pick(Reg::GcvmContext0PageTableBaseAddrLo32, Reg::MmvmContext0PageTableBaseAddrLo32) |
       u64{pick(Reg::GcvmContext0PageTableBaseAddrHi32, Reg::MmvmContext0PageTableBaseAddrHi32)}
@@ -98,13 +151,17 @@ std::string BareGpu::judge_hub(bool is_graphics) {
     return fmt::format("its tables begin with {:#x}", table);
   const auto l1 = amd::hw::fields_of<amd::hw::L1TlbControl>(
       pick(Reg::GcmcVmMxL1TlbCntl, Reg::MmmcVmMxL1TlbCntl));
-  const auto l2 = amd::hw::fields_of<amd::hw::L2Control>(pick(Reg::GcvmL2Cntl, Reg::MmvmL2Cntl));
-  if (!l1.enable || l1.system_access_mode != 3 || !l1.advanced_driver_model || !l2.enable)
-    return "its TLBs are not on, or do not translate";
+  // [gfxhub_v3_0.c gfxhub_v3_0_init_tlb_regs()]
+  if (!l1.enable || l1.system_access_mode != 3 || !l1.advanced_driver_model || l1.unmapped_access ||
+      l1.eco_bits != 0 || l1.memory_policy != static_cast<u8>(amd::hw::MemoryPolicy::Uncached))
+    return "its first TLBs are not on, or do not translate";
+  if (const std::string wrong = judge_second_tlb(is_graphics); !wrong.empty()) return wrong;
   constexpr u64 kUnit = 18;
   const u64 low = pick(Reg::GcmcVmSystemApertureLowAddr, Reg::MmmcVmSystemApertureLowAddr);
   const u64 high = pick(Reg::GcmcVmSystemApertureHighAddr, Reg::MmmcVmSystemApertureHighAddr);
-  if (low << kUnit != kFramebuffer || high < (kFramebuffer + memory_.bytes() - 1) >> kUnit)
+  constexpr u64 kWholeUnits = (u64{1} << 24) - 1;  // of MMMC_VM_FB_LOCATION_TOP
+  if (low << kUnit != kFramebuffer ||
+      high != ((kFramebuffer + memory_.bytes() - 1) | kWholeUnits) >> kUnit)
     return fmt::format("its aperture is from {:#x} to {:#x}", low << kUnit, high << kUnit);
   if (pick(Reg::GcmcVmAgpTop, Reg::MmmcVmAgpTop) >= pick(Reg::GcmcVmAgpBot, Reg::MmmcVmAgpBot))
     return "its AGP aperture is open";
@@ -114,12 +171,14 @@ std::string BareGpu::judge_hub(bool is_graphics) {
   if (range != 0x1f'ffff'ffff) return fmt::format("invalidations cover {:#x}", range);
   const auto joined = [&](Reg low, Reg high) { return value(low) | u64{value(high)} << 32; };
   const bool is_alike =
+      joined(Reg::GcvmContext0PageTableBaseAddrLo32, Reg::GcvmContext0PageTableBaseAddrHi32) ==
+          joined(Reg::MmvmContext0PageTableBaseAddrLo32, Reg::MmvmContext0PageTableBaseAddrHi32) &&
       joined(Reg::GcvmContext0PageTableStartAddrLo32, Reg::GcvmContext0PageTableStartAddrHi32) ==
           joined(Reg::MmvmContext0PageTableStartAddrLo32,
                  Reg::MmvmContext0PageTableStartAddrHi32) &&
       joined(Reg::GcvmContext0PageTableEndAddrLo32, Reg::GcvmContext0PageTableEndAddrHi32) ==
           joined(Reg::MmvmContext0PageTableEndAddrLo32, Reg::MmvmContext0PageTableEndAddrHi32);
-  if (card_.is_translating && !is_alike) return "the hubs have different ranges";
+  if (card_.is_translating && !is_alike) return "the hubs have different tables or ranges";
   if (joined(Reg::GcvmContext0PageTableEndAddrLo32, Reg::GcvmContext0PageTableEndAddrHi32) >>
           (48 - kPage) !=
       0)
@@ -147,8 +206,8 @@ void BareGpu::invalidate(bool is_graphics, u32 written) {
     return;
   }
   const auto request = amd::hw::fields_of<amd::hw::InvalidateRequest>(written);
-  const bool is_whole =
-      request.l1_ptes && request.l2_ptes && request.l2_pde0 && request.l2_pde1 && request.l2_pde2;
+  const bool is_whole = request.l1_ptes && request.l2_ptes && request.l2_pde0 && request.l2_pde1 &&
+                        request.l2_pde2 && !request.only_4k;
   if (!is_whole || (request.vmids & 1) == 0 || (!is_graphics && !card_.is_held)) {
     checks_.report(kInvalidation,
                    fmt::format("an invalidation of {:#x}{}", written,

@@ -11,6 +11,7 @@
 #include "drivers/amd/hw/bare/fields.h"
 #include "emulator/amd/bare/bare_checks.h"
 #include "emulator/amd/bare/made_tables.h"
+#include "emulator/amd/bare/register_bits.h"
 #include "emulator/amd/cp/rules.h"
 
 namespace doorbell::emu::amdgpu {
@@ -251,7 +252,14 @@ void BareGpu::write_word(u64 word, u32 written) {
     write_known(found->second, written);
 }
 
+void BareGpu::judge_bits(std::string_view name, u32 written, u32 defined) {
+  if ((written & ~defined) != 0)
+    checks_.report(kUndefinedBits, fmt::format("{:#x} is written to {}, which has fields in {:#x}",
+                                               written, name, defined));
+}
+
 void BareGpu::write_known(Reg reg, u32 written) {
+  judge_bits(amd::hw::place_of(reg, chip_).name, written, defined_bits(reg, chip_));
   if (amd::hw::place_of(reg, chip_).block == Block::Mp0) return psp_.write(reg, written);
   if (reg == Reg::Sdma0Queue0RbCntl) return write_copy_control(written);
   if (reg == Reg::CpMecRs64Cntl) return write_processor_control(written);
@@ -303,7 +311,12 @@ void BareGpu::ring(u64 offset, unsigned bytes, u64 written) {
         value(is_copy ? Reg::S2aDoorbellEntry2Ctrl : Reg::S2aDoorbellEntry0Ctrl));
     const bool is_in_range =
         entry.size == 0 || (word >= entry.offset && word < entry.offset + entry.size * 8u);
-    if (value(Reg::RccDev0Epf0RccDoorbellAperEn) != 1 || !entry.enable || !is_in_range)
+    // [nbio_v4_3.c nbio_v4_3_gc_doorbell_init(), nbio_v4_3_sdma_doorbell_range()]
+    constexpr u8 kComputeAwid = 3, kCopyAwid = 0xe, kAddress = 3;
+    const bool leads_there =
+        entry.awid == (is_copy ? kCopyAwid : kComputeAwid) && entry.address_31_28 == kAddress;
+    if (value(Reg::RccDev0Epf0RccDoorbellAperEn) != 1 || !entry.enable || !is_in_range ||
+        !leads_there)
       checks_.report(kDoorbellPort,
                      fmt::format("doorbell {:#x} is rung, which is not passed on", offset));
     else if (is_copy && copy_queue_ &&

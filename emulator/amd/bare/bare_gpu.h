@@ -73,6 +73,7 @@ class BareGpu final : public Interrupts {
   u32 read_word(u64 word);
   void write_word(u64 word, u32 value);
   void write_known(Reg reg, u32 value);
+  void judge_bits(std::string_view name, u32 written, u32 defined);
   void reset();
   void clear(ComputeSlot& slot);
 
@@ -93,6 +94,7 @@ class BareGpu final : public Interrupts {
   // Memory and interrupts: bare_blocks.cc.
   void set_up_context();
   std::string judge_hub(bool is_graphics);
+  std::string judge_second_tlb(bool is_graphics);
   void invalidate(bool is_graphics, u32 value);
   void send_message(bool is_debug);
   void judge_interrupt_ring(u32 value);

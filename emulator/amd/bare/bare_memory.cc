@@ -9,7 +9,6 @@
 
 #include <fmt/format.h>
 
-#include "drivers/amd/hw/bare/page_table.h"
 #include "emulator/amd/bare/bare_checks.h"
 
 namespace doorbell::emu::amdgpu {
@@ -48,8 +47,8 @@ std::span<u8> BareMemory::find(u64 mc_address, u64 bytes) const {
   return {at(offset), bytes};
 }
 
-void BareMemory::add_page(u64 va, unsigned level, u64 bits, std::vector<Page>& into) {
-  const PageEntry entry = entry_of(bits, chip_);
+void BareMemory::add_page(u64 va, unsigned level, u64 bits, const PageEntry& entry,
+                          std::vector<Page>& into) {
   const u64 bytes = amd::hw::page_span(level);
   const auto refuse = [&](std::string why) {
     checks_.report(kPageEntry,
@@ -95,6 +94,7 @@ void BareMemory::walk_table(u64 table, unsigned level, u64 va, std::vector<Page>
   for (u64 i = 0; i < amd::hw::kPageTableEntries; ++i) {
     u64 bits = 0;
     std::memcpy(&bits, at(table + i * sizeof bits), sizeof bits);
+    if (bits == 0) continue;
     const PageEntry entry = entry_of(bits, chip_);
     if (!entry.valid) continue;
     const u64 here = va + i * amd::hw::page_span(level);
@@ -114,7 +114,7 @@ void BareMemory::walk_table(u64 table, unsigned level, u64 va, std::vector<Page>
                        fmt::format("the entry {:#x} for {:#x} says that it is {}, on level {}",
                                    bits, here, entry.is_pte ? "a page" : "no page", level));
       else
-        add_page(here, level, bits, into);
+        add_page(here, level, bits, entry, into);
       continue;
     }
     // A directory's entry has an address, and that it is valid.

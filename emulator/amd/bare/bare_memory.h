@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "drivers/amd/hw/bare/registers.h"
+#include "drivers/amd/hw/bare/page_table.h"
 #include "emulator/amd/bare/bus_memory.h"
 #include "emulator/amd/kfd/device.h"
 #include "emulator/core/checks.h"
@@ -59,7 +59,8 @@ class BareMemory {
  private:
   std::vector<Page> walk();
   void walk_table(u64 table, unsigned level, u64 va, std::vector<Page>& into);
-  void add_page(u64 va, unsigned level, u64 bits, std::vector<Page>& into);
+  void add_page(u64 va, unsigned level, u64 bits, const amd::hw::PageEntry& entry,
+                std::vector<Page>& into);
   void map(const Page& page, u64 start, u64 end);
 
   Device& device_;

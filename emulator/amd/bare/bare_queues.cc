@@ -9,6 +9,7 @@
 #include "drivers/amd/hw/bare/fields.h"
 #include "emulator/amd/bare/bare_checks.h"
 #include "emulator/amd/bare/bare_gpu.h"
+#include "emulator/amd/bare/register_bits.h"
 
 namespace doorbell::emu::amdgpu {
 
@@ -37,6 +38,8 @@ BareGpu::ComputeSlot* BareGpu::selected(const char* what) {
 void BareGpu::write_queue_register(u32 index, u32 written) {
   ComputeSlot* const slot = selected("written");
   if (slot == nullptr) return;
+  judge_bits(fmt::format("CP_MQD_BASE_ADDR + {}", index), written,
+             defined_queue_bits(index, chip_));
   if (index == hqd_index(Mqd::Active)) {
     if ((written & 1) != 0 && !slot->id) return activate(*slot);
     if ((written & 1) == 0 && slot->id)
@@ -44,7 +47,12 @@ void BareGpu::write_queue_register(u32 index, u32 written) {
     return;
   }
   if (index == hqd_index(Mqd::DequeueRequest)) {
-    if (written != 0) dequeue(*slot);
+    // [amdgpu_amdkfd_gfx_v11.c hqd_dequeue_request_type: to save waves there must be an area]
+    constexpr u32 kTypes = 0xf, kDrainPipe = 1, kResetWaves = 2;
+    const u32 type = written & kTypes;
+    if (type != 0 && type != kDrainPipe && type != kResetWaves)
+      checks_.report(kQueueDescription, fmt::format("a queue is asked to end by {:#x}", written));
+    if (type != 0) dequeue(*slot);
     return;
   }
   if (slot->id)
@@ -96,6 +104,10 @@ std::string BareGpu::judge_description(const ComputeSlot& slot, const QueueDescr
     if (&other != &slot && other.id && other.doorbell == doorbell.offset)
       return fmt::format("doorbell {:#x} is another queue's", doorbell.offset);
   if (word(Mqd::Vmid) != 0) return fmt::format("its VMID is {}", word(Mqd::Vmid));
+  // Where it begins to read, and how far the ring is full.
+  if (word(Mqd::PqRptr) != word(Mqd::PqWptrLo))
+    return fmt::format("its ring is read from {:#x} on, and filled to {:#x}", word(Mqd::PqRptr),
+                       word(Mqd::PqWptrLo));
   if (word(Mqd::PersistentState) != amd::hw::kHqdPersistentState)
     return fmt::format("its persistent state is {:#x}", word(Mqd::PersistentState));
   struct Part {

@@ -22,6 +22,29 @@ namespace {
 
 u64 join(u32 low, u32 high) { return low | u64{high} << 32; }
 
+// What the kernel leaves 0 of what it clears first. [amdgpu_psp.c psp_ring_cmd_submit(): memset()
+// of the frame; acquire_psp_cmd_buf(): memset() of the command]
+bool has_only_used_words(const PspFrame& frame) {
+  PspFrame used;
+  used.cmd_buf_addr_lo = frame.cmd_buf_addr_lo;
+  used.cmd_buf_addr_hi = frame.cmd_buf_addr_hi;
+  used.fence_addr_lo = frame.fence_addr_lo;
+  used.fence_addr_hi = frame.fence_addr_hi;
+  used.fence_value = frame.fence_value;
+  return std::memcmp(&frame, &used, sizeof frame) == 0;
+}
+
+bool has_only_used_words(const PspCommandBuffer& command) {
+  const usize used = command.cmd_id == PspCommand::SetupTmr   ? 6
+                     : command.cmd_id == PspCommand::LoadIpFw ? 4
+                     : command.cmd_id == PspCommand::LoadToc  ? 3
+                                                              : 0;
+  for (usize i = used; i < std::size(command.arguments); ++i)
+    if (command.arguments[i] != 0) return false;
+  return command.buf_size == 0 && command.buf_version == 0 && command.resp_buf_addr_lo == 0 &&
+         command.resp_buf_addr_hi == 0 && command.resp_offset == 0 && command.resp_buf_size == 0;
+}
+
 }  // namespace
 
 u32 SecurityProcessor::refuse(const Check& check, std::string message) {
@@ -63,7 +86,7 @@ void SecurityProcessor::write(Reg reg, u32 value) {
   }
 }
 
-// A part that the file lacks is left out; none comes again, or in front of another.
+// All parts that the made files have come, each once, in the order.
 void SecurityProcessor::take_part(PspBootloaderCommand command) {
   const std::span steps(amd::hw::kPspBootSteps);
   if (state_.is_alive || state_.lag > 0) {
@@ -71,12 +94,11 @@ void SecurityProcessor::take_part(PspBootloaderCommand command) {
                                        static_cast<u32>(command)));
     return;
   }
-  usize step = state_.next_part;
-  while (step < steps.size() && steps[step].command != command) ++step;
-  if (step == steps.size()) {
-    refuse(kPspBootLoader, fmt::format("command {:#x} to the boot loader, which is none, or comes "
-                                       "too late",
-                                       static_cast<u32>(command)));
+  const usize step = state_.next_part;
+  if (step == steps.size() || steps[step].command != command) {
+    refuse(kPspBootLoader,
+           fmt::format("command {:#x} to the boot loader, which is none, or has not its turn",
+                       static_cast<u32>(command)));
     return;
   }
   const std::span<u8> message =
@@ -144,7 +166,8 @@ void SecurityProcessor::take_frames(u32 write_pointer) {
   const std::span<u8> fence = memory_.find(fence_at, sizeof(u32));
   u32 before = 0;
   if (!fence.empty()) std::memcpy(&before, fence.data(), sizeof before);
-  if (command_bytes.empty() || fence.empty() || before == frame.fence_value) {
+  if (command_bytes.empty() || fence.empty() || before == frame.fence_value ||
+      !has_only_used_words(frame)) {
     refuse(kPspFrame,
            fmt::format("a frame with a command at {:#x}, a fence of {:#x} at {:#x}, where "
                        "{:#x} is",
@@ -153,6 +176,9 @@ void SecurityProcessor::take_frames(u32 write_pointer) {
   }
   PspCommandBuffer command;
   std::memcpy(&command, command_bytes.data(), sizeof command);
+  if (!has_only_used_words(command))
+    refuse(kPspFrame, fmt::format("command {} with words that it does not have",
+                                  static_cast<u32>(command.cmd_id)));
   command.status = run(command);
   std::memcpy(command_bytes.data(), &command, sizeof command);
   std::memcpy(fence.data(), &frame.fence_value, sizeof frame.fence_value);
@@ -212,7 +238,7 @@ u32 SecurityProcessor::take_tmr(const PspCommandBuffer& command) {
   if (state_.has_tmr || !has(PspFirmware::Smu))
     return refuse(kPspOrder, state_.has_tmr ? "memory for firmware is given twice"
                                             : "memory for firmware in front of the SMU's");
-  if (bytes < state_.wanted_tmr_bytes || state_.wanted_tmr_bytes == 0 ||
+  if (bytes != state_.wanted_tmr_bytes || state_.wanted_tmr_bytes == 0 ||
       at % amd::hw::kPspMiB != 0 || memory_.find(at, bytes).empty() ||
       at - kFramebuffer != system || command.arguments[3] != amd::hw::kTmrVirtualAddress)
     return refuse(kPspTmr,

@@ -25,7 +25,7 @@ struct InvalidateRequest {
   u16 vmids = 0;
   u8 flush_type = 0;
   bool l2_ptes = true, l2_pde0 = true, l2_pde1 = true, l2_pde2 = true, l1_ptes = true;
-  bool clear_fault = false;
+  bool clear_fault = false, log = false, only_4k = false;
   static constexpr void fields(auto& p, auto f) {
     f("PER_VMID_INVALIDATE_REQ", word(0, 15, 0), p.vmids);
     f("FLUSH_TYPE", word(0, 18, 16), p.flush_type);
@@ -35,6 +35,8 @@ struct InvalidateRequest {
     f("INVALIDATE_L2_PDE2", word(0, 22, 22), p.l2_pde2);
     f("INVALIDATE_L1_PTES", word(0, 23, 23), p.l1_ptes);
     f("CLEAR_PROTECTION_FAULT_STATUS_ADDR", word(0, 24, 24), p.clear_fault);
+    f("LOG_REQUEST", word(0, 25, 25), p.log);
+    f("INVALIDATE_4K_PAGES_ONLY", word(0, 26, 26), p.only_4k);
   }
 };
 static_assert(sound<InvalidateRequest>());

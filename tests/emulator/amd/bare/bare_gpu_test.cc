@@ -1,5 +1,5 @@
 // The emulated GPU's blocks by their registers, misused; tests/drivers/amd_emulated/pci_test.cc has
-// the right use, pci_mutation_test.cc each register left out.
+// the right use, tests/emulator/amd/mutation/boot_mutation_test.cc each bit of it changed.
 #include "emulator/amd/bare/bare_gpu.h"
 
 #include <cstring>
@@ -46,6 +46,14 @@ TEST_F(BareGpuTest, TellsItsMemoryAndNothingOfUnknownRegisters) {
   expect("AMD-PCI-001");
 }
 
+// RCC_DEV0_EPF0_RCC_DOORBELL_APER_EN has one bit. [nbio_4_3_0_sh_mask.h]
+TEST_F(BareGpuTest, SeesBitsThatNoFieldHas) {
+  write(Reg::RccDev0Epf0RccDoorbellAperEn, 1);
+  EXPECT_TRUE(reports.empty());
+  write(Reg::RccDev0Epf0RccDoorbellAperEn, 3);
+  expect("AMD-PCI-006");
+}
+
 TEST_F(BareGpuTest, SleepsUntilItsFirmwareIsThere) {
   write(Reg::ScratchReg7, 5);
   EXPECT_EQ(read(Reg::ScratchReg7), 5u);
@@ -66,7 +74,7 @@ TEST_F(BareGpuTest, TakesTheSecurityProcessorsPartsInOrder) {
   write(Reg::Mp0SmnC2pmsg35, 0x80000);  // no firmware is there
   expect("AMD-PSP-001");
   EXPECT_EQ(read(Reg::Mp0SmnC2pmsg81), 0u);
-  // The operating system itself first: then nothing else.
+  // The operating system itself first.
   const auto files = make_firmware_files(*find_node("gfx1100"));
   const std::vector<u8>& file = files.at("psp_13_0_0_sos.bin");
   for (usize at = 36; at < 36 + 8 * 16; at += 16) {
@@ -76,9 +84,8 @@ TEST_F(BareGpuTest, TakesTheSecurityProcessorsPartsInOrder) {
       std::memcpy(gpu().device().memory->at(0x100000), file.data() + 256 + words[2], words[3]);
   }
   write(Reg::Mp0SmnC2pmsg35, 0x20000);
-  EXPECT_TRUE(reports.empty());
-  write(Reg::Mp0SmnC2pmsg35, 0x10000);
   expect("AMD-PSP-001");
+  EXPECT_EQ(read(Reg::Mp0SmnC2pmsg81), 0u);
 }
 
 TEST_F(BareGpuTest, AnswersLate) {
