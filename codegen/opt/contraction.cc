@@ -54,11 +54,12 @@ bool all_sizes_constant(const KernelInfo& info) {
   return true;
 }
 
-const Access* only_store(const KernelInfo& info) {
+// A store, if all are to the same places of memories of one form.
+const Access* common_store(const KernelInfo& info) {
   const Access* found = nullptr;
   for (const Access& a : info.accesses) {
     if (!a.store) continue;
-    if (found) return nullptr;
+    if (found && a.index.src(1) != found->index.src(1)) return nullptr;
     found = &a;
   }
   return found;
@@ -126,7 +127,7 @@ std::vector<Contraction> find_contractions(const KernelInfo& info) {
   const u64 own0 = operands[0]->mask & ~operands[1]->mask;
   const u64 own1 = operands[1]->mask & ~operands[0]->mask;
   if (std::popcount(own0) != 1 && std::popcount(own1) != 1) return {};
-  const Access* result = only_store(info);
+  const Access* result = common_store(info);
   if (!is_plain && (!result || own0 == 0 || own1 == 0)) return {};
   const JoinedAxis axis0 = axis_of(info, own0, is_plain ? nullptr : result);
   const JoinedAxis axis1 = axis_of(info, own1, is_plain ? nullptr : result);

@@ -15,10 +15,18 @@ constexpr u32 kNobody = ~u32{0};
 constexpr usize kMaxStores = 8;
 // Kernels that read one buffer and are looked at as hosts, the latest.
 constexpr usize kMaxReaders = 8;
+// Kernels of so few elements take about as long to launch as to run. They merge over different
+// memory too, with more stores.
+constexpr f64 kFewElements = 65536;
+constexpr usize kMaxSmallStores = 16;
+// Of these the latest are looked at as hosts.
+constexpr usize kMaxSmall = 8;
 
 // What kernels with equal forms and Ranges have in common: their loops.
 struct Form {
   bool merges = false;
+  bool contracts = false;    // reads elements again and again: hosts what is made of its results
+  bool is_small = false;     // and elementwise
   std::vector<UOp> reduced;  // the Ranges that each of its reductions closes; empty: elementwise
   usize ops = 0;             // nodes of its values
 };
@@ -41,9 +49,10 @@ class Merger {
  private:
   void look_at(u32 number);
   void add_reader(u32 buffer, u32 number);
+  void merge_small();
   u32 find_host(u32 number);
   bool loops_agree(u32 host, u32 guest);
-  bool can_host(u32 host, u32 guest);
+  bool can_host(u32 host, u32 guest, usize max_stores);
   void merge(u32 host, u32 guest);
   UOp moved(UOp value, const PlannedKernel& host, const PlannedKernel& guest);
   void drop_unread(PlannedKernel* kernel);
@@ -87,6 +96,10 @@ void Merger::look_at(u32 number) {
   const u64 all = mask_of(kernel.ranges) | mask_of(form.reduced);
   for (UOp u : order) streams |= u.is(Op::Load) && (all & ~u.range_mask()) == 0;
   form.merges = form.reduced.empty() || (alike && streams);
+  form.contracts = alike && !form.merges;
+  f64 elements = 1;
+  for (UOp r : kernel.ranges) elements *= static_cast<f64>(r.src(0).vmax());
+  form.is_small = form.reduced.empty() && elements <= kFewElements;
 }
 
 void Merger::add_reader(u32 buffer, u32 number) {
@@ -136,25 +149,27 @@ bool Merger::loops_agree(u32 number, u32 guest_number) {
   });
 }
 
-bool Merger::can_host(u32 number, u32 guest_number) {
+bool Merger::can_host(u32 number, u32 guest_number, usize max_stores) {
   const PlannedKernel& guest = kernels_[guest_number];
   const PlannedKernel& host = kernels_[number];
-  if (!forms_[number].merges || host.stores.size() == kMaxStores ||
-      forms_[number].ops + forms_[guest_number].ops > options_.max_ops ||
-      !loops_agree(number, guest_number)) {
+  const Form &form = forms_[number], &theirs = forms_[guest_number];
+  if (!(form.merges || (form.contracts && theirs.reduced.empty())) ||
+      host.stores.size() + guest.stores.size() > max_stores ||
+      form.ops + theirs.ops > options_.max_ops || !loops_agree(number, guest_number)) {
     return false;
   }
-  usize buffers = host.stores.size() + 1 + host.reads.size();
+  usize buffers = host.stores.size() + guest.stores.size() + host.reads.size();
   bool reads_host = false;
   for (u32 buffer : guest.reads) {
-    buffers += std::ranges::find(host.reads, buffer) == host.reads.end();
-    if (writer_[buffer] == number)
+    if (writer_[buffer] == number) {
       reads_host = true;
-    else if (writer_[buffer] != kNobody && writer_[buffer] > number)
-      return false;
+      continue;
+    }
+    buffers += std::ranges::find(host.reads, buffer) == host.reads.end();
+    if (writer_[buffer] != kNobody && writer_[buffer] > number) return false;
   }
   if (buffers > options_.max_buffers) return false;
-  if (!reads_host) return true;
+  if (!reads_host) return !form.contracts;
   // A reduction of the guest cannot begin before those of the host have ended.
   if (!forms_[number].reduced.empty() && std::ranges::any_of(loads_of(guest, true), [&](UOp load) {
         return store_of(host, buffer_of(load, guest));
@@ -179,7 +194,7 @@ u32 Merger::find_host(u32 number) {
   std::ranges::sort(hosts, std::greater());
   hosts.erase(std::unique(hosts.begin(), hosts.end()), hosts.end());
   for (u32 host : hosts) {
-    if (can_host(host, number)) return host;
+    if (can_host(host, number, kMaxStores)) return host;
   }
   return kNobody;
 }
@@ -218,12 +233,12 @@ void Merger::merge(u32 host_number, u32 guest_number) {
     else
       host.reads.push_back(buffer);
   }
-  PlannedStore store = guest.stores[0];
-  store.value = moved(store.value, host, guest);
-  writer_[store.buffer] = host_number;
+  for (PlannedStore& store : guest.stores) store.value = moved(store.value, host, guest);
+  for (const PlannedStore& store : guest.stores) writer_[store.buffer] = host_number;
   for (u32 buffer : host.reads) add_reader(buffer, host_number);
-  host.stores.push_back(store);
+  host.stores.insert(host.stores.end(), guest.stores.begin(), guest.stores.end());
   Form& form = forms_[host_number];
+  form.is_small &= forms_[guest_number].is_small;
   form.ops += forms_[guest_number].ops;
   if (form.reduced.empty()) form.reduced = forms_[guest_number].reduced;
   guest.stores.clear();
@@ -236,6 +251,22 @@ void Merger::drop_unread(PlannedKernel* kernel) {
     bool temporary = schedule_.buffers[store.buffer].kind == ScheduleBuffer::Kind::Temporary;
     return temporary && read_count_[store.buffer] == 0;
   });
+}
+
+// When all that share memory have merged, so that none of those is in the way of another.
+void Merger::merge_small() {
+  std::vector<u32> hosts;  // the latest, ascending
+  for (u32 number = 0; number < kernels_.size(); ++number) {
+    if (kernels_[number].stores.empty() || !forms_[number].is_small) continue;
+    const auto host = std::find_if(hosts.rbegin(), hosts.rend(),
+                                   [&](u32 one) { return can_host(one, number, kMaxSmallStores); });
+    if (host != hosts.rend()) {
+      merge(*host, number);
+      continue;
+    }
+    hosts.push_back(number);
+    if (hosts.size() > kMaxSmall) hosts.erase(hosts.begin());
+  }
 }
 
 void Merger::run() {
@@ -253,6 +284,7 @@ void Merger::run() {
     if (!forms_[number].merges) continue;
     for (u32 buffer : kernels_[number].reads) add_reader(buffer, number);
   }
+  merge_small();
   for (PlannedKernel& kernel : kernels_) drop_unread(&kernel);
 }
 

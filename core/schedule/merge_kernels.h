@@ -1,8 +1,9 @@
 // Merging: kernels over the same Ranges that read one another, or the same memory, become one
 // kernel with several outputs (an optimiser's moments and weights; the sums that a norm's gradients
-// need). What only the merged kernel would read is not stored at all. Elementwise kernels merge,
-// and reductions that read each element once; contractions, which read elements again and again,
-// have plans of their own and stay alone.
+// need), and so do small ones over any memory. What only the merged kernel would read is not stored
+// at all. Elementwise kernels merge, and reductions that read each element once. Contractions,
+// which read elements again and again, have plans of their own; they take in what is made of their
+// results, and nothing else.
 #pragma once
 
 #include "core/rewrite/rewriter.h"

@@ -49,7 +49,13 @@ class RandomContraction {
     for (i64 times = pick(2) * 12; times > 0; --times)
       value = k_.op(times % 2 ? Op::Max : Op::Add, value, number(-times));
     counts = {batch * m * n, batch * m * depth, batch * depth * n, n};
-    return k_.store(out, at(b, m, i, n, j), value, {b, i, j});
+    UOp to = at(b, m, i, n, j);
+    if (pick(3)) return k_.store(out, to, value, {b, i, j});
+    // With what is made of the result, and memory of its own, as an optimiser's moments are.
+    counts.insert(counts.end(), 2, counts[0]);
+    UOp moment = k_.load(k_.param(4, counts[0], type_), to);
+    return k_.store({{out, k_.mul(value, moment)}, {k_.param(5, counts[0], type_), value}}, to,
+                    {b, i, j});
   }
 
   Plan plan(const KernelInfo& info) {

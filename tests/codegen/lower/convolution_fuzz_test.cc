@@ -70,12 +70,11 @@ class RandomConvolution {
     if (of_weights) {
       UOp product = k_.mul(image, k_.load(k_.param(2, results), r_at));
       UOp sum = k_.reduce(Op::Add, product, {b, y, x});
-      return {k_.store(k_.param(0, weights), w_at, sum, {o, i, ky, kx}),
-              {weights, images, results}};
+      return finish(w_at, sum, {o, i, ky, kx}, {weights, images, results});
     }
     UOp product = k_.mul(image, k_.load(k_.param(2, weights), w_at));
     UOp sum = k_.reduce(Op::Add, product, {i, ky, kx});
-    return {k_.store(k_.param(0, results), r_at, sum, {b, o, y, x}), {results, images, weights}};
+    return finish(r_at, sum, {b, o, y, x}, {results, images, weights});
   }
 
   // With A and B in either role. Empty where one of the axes is a single value.
@@ -112,6 +111,16 @@ class RandomConvolution {
 
  private:
   i64 pick(i64 n) { return static_cast<i64>(random_() % static_cast<u32>(n)); }
+
+  // Of some the sum and what is made of it are stored, with memory of its own.
+  Case finish(UOp to, UOp sum, std::initializer_list<UOp> ranges, std::vector<i64> counts) {
+    const i64 count = counts[0];
+    UOp out = k_.param(0, count);
+    if (pick(3)) return {k_.store(out, to, sum, ranges), counts};
+    counts.insert(counts.end(), 2, count);
+    UOp moment = k_.load(k_.param(3, count), to);
+    return {k_.store({{out, k_.mul(sum, moment)}, {k_.param(4, count), sum}}, to, ranges), counts};
+  }
 
   // The place of an element, the last axis contiguous.
   UOp at(std::initializer_list<std::pair<UOp, i64>> axes) {

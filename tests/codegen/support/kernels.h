@@ -45,9 +45,18 @@ class KernelBuilder {
   // The one output, at Param 0.
   core::KernelAst store(core::UOp memory, core::UOp index, core::UOp value,
                         std::initializer_list<core::UOp> ranges) {
-    core::UOp place = arena().make(core::Op::Index, memory.dtype(), {memory, index});
-    core::UOp store = arena().make(core::Op::Store, core::dtypes::void_, {place, value});
-    std::vector<core::UOp> srcs{store};
+    return store({{memory, value}}, index, ranges);
+  }
+  // Several values, by the memory of each, all at one index.
+  core::KernelAst store(std::initializer_list<std::pair<core::UOp, core::UOp>> outputs,
+                        core::UOp index, std::initializer_list<core::UOp> ranges) {
+    std::vector<core::UOp> stores;
+    for (const auto& [memory, value] : outputs) {
+      core::UOp place = arena().make(core::Op::Index, memory.dtype(), {memory, index});
+      stores.push_back(arena().make(core::Op::Store, core::dtypes::void_, {place, value}));
+    }
+    std::vector<core::UOp> srcs{stores[0]};
+    if (stores.size() > 1) srcs[0] = arena().make(core::Op::Group, core::dtypes::void_, stores);
     srcs.insert(srcs.end(), ranges);
     return finish(arena().make(core::Op::End, core::dtypes::void_, srcs));
   }

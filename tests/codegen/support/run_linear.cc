@@ -482,7 +482,11 @@ BothOutputs run_both(const core::KernelAst& ast, const LinearProgram& program,
   for (auto& buffer : expected) expected_params.push_back(buffer.data());
   core::interpret(ast, expected_params, {});
   run_linear(program, got_params);
-  return {std::move(expected[0]), std::move(buffers[0])};
+  BothOutputs both;
+  for (const auto& buffer : expected)
+    both.expected.insert(both.expected.end(), buffer.begin(), buffer.end());
+  for (const auto& buffer : buffers) both.got.insert(both.got.end(), buffer.begin(), buffer.end());
+  return both;
 }
 
 }  // namespace doorbell::codegen

@@ -15,9 +15,9 @@ namespace doorbell::codegen {
 void run_linear(const LinearProgram& program, std::span<void* const> params,
                 std::span<const i64> variables = {});
 
-// The output, Param 0, of a kernel of f32 buffers that hold small random whole numbers: as
-// core/eval/interpret.h has it, and as `program` does, which the kernel was lowered to. `counts`:
-// elements by slot.
+// All memory, slot after slot, that a kernel leaves of f32 buffers which held small random whole
+// numbers: as core/eval/interpret.h has it, and as `program` does, which the kernel was lowered to.
+// `counts`: elements by slot.
 struct BothOutputs {
   std::vector<f32> expected, got;
 };

@@ -219,6 +219,19 @@ TEST(Schedule, ElementwiseKernelsOverTheSameMemoryMerge) {
   ScheduleOptions apart;
   apart.merge_kernels = false;
   expect_matches({w1, m1, v1}, 3, apart);
+  // Of several parameters in one kernel, as far as its limit of buffers allows.
+  UOpRef more[4];
+  for (UOpRef& x : more) x = buffer({4, 4});
+  UOpRef other = add(mul(more[0], constant(0.9)), mul(more[1], constant(0.1)));
+  UOpRef w2 = binary(Op::Sub, more[2], mul(other, more[3]));
+  expect_matches({w1, m1, v1, w2, other}, 1);
+  ScheduleOptions few;
+  few.max_buffers = 8;
+  expect_matches({w1, m1, v1, w2, other}, 2, few);
+  // What takes longer than its launch merges over the same memory only; nor do other loops merge.
+  UOpRef large = buffer({65537}), apart_from = buffer({65537});
+  EXPECT_EQ(schedule_and_run({add(large, large), mul(apart_from, apart_from)}).kernels, 2u);
+  expect_matches({add(w, w), mul(buffer({4, 5}), constant(2))}, 2);
   // Not where a value is read elsewhere than it was stored, or after a reduction of it.
   expect_matches({m1, add(m1, permute(m1, {1, 0}))}, 2);
   expect_matches({m1, mul(m1, sum(m1, 3))}, 3);
@@ -241,6 +254,23 @@ TEST(Schedule, ReductionsOfTheSameElementsMerge) {
   // Products have plans of their own.
   UOpRef b = buffer({10, 7});
   expect_matches({matmul(x, b), matmul(g, b)}, 2);
+}
+
+// A product is stored with what is made of it.
+TEST(Schedule, ContractionsTakeInWhatIsMadeOfTheirResults) {
+  UOpRef x = buffer({6, 10}), y = buffer({10, 7}), m = buffer({6, 7}), w = buffer({6, 7});
+  UOpRef product = matmul(x, y);
+  UOpRef m1 = add(mul(m, constant(0.9)), mul(product, constant(0.1)));
+  UOpRef v1 = mul(product, product), w1 = binary(Op::Sub, w, mul(m1, v1));
+  expect_matches({m1, v1, w1}, 1);
+  expect_matches({product, m1, v1, w1}, 1);
+  // Not what reads it elsewhere, reduces it, needs what is stored later, or reads its operands.
+  UOpRef z = matmul(permute(y, {1, 0}), permute(x, {1, 0}));
+  expect_matches({product, add(m, permute(z, {1, 0}))}, 2);
+  expect_matches({product, sum(product, 2)}, 2);
+  expect_matches({product, add(product, expand(sum(product, 3), {6, 7}))}, 3);
+  UOpRef square = buffer({6, 6});
+  expect_matches({matmul(square, square), mul(square, square)}, 2);
 }
 
 // What only the merged kernel would read is not stored.
