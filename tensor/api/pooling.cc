@@ -110,23 +110,6 @@ Places places_of(const PoolPlan& plan, const Shape& shape) {
   return places;
 }
 
-// The same of the taps of windows of x.
-Places taps_of(const PoolPlan& plan, const Shape& shape) {
-  const Shape taps(plan.kernel.begin(), plan.kernel.end());
-  Places places{count_of(plan.kernel), Tensor::arange(count_of(plan.kernel), 0, -1)};
-  places.windows = places.windows.reshape(taps);
-  const Amounts both = whole_padding(plan);
-  const usize spatial = plan.kernel.size();
-  const Amounts inner(both.end() - static_cast<i64>(spatial), both.end());
-  Shape windows;
-  while (windows.size() < spatial)
-    windows.push_back(shape[shape.size() - spatial + windows.size()]);
-  const Tensor inside =
-      windows_of(plan, Tensor::ones(windows, {.dtype = dtypes::bool_}).pad(inner));
-  places.windows = doorbell::where(inside, places.windows, 0);
-  return places;
-}
-
 // By element, largest at the one that PyTorch takes for the maximum: the first of the largest has
 // its place, the last NaN more than any place.
 Tensor ranks_of(const Tensor& windows, const Tensor& largest, const Places& places) {
@@ -135,20 +118,54 @@ Tensor ranks_of(const Tensor& windows, const Tensor& largest, const Places& plac
   return doorbell::where(windows.isnan(), 2 * places.count + 1 - places.windows, ranks);
 }
 
-// The number of each window's tap that PyTorch takes for the maximum.
-Tensor chosen_taps(const PoolPlan& plan, const Tensor& x) {
-  const Tensor windows = detail::from_memory(max_windows(plan, x));
-  const Tensor ranks =
-      ranks_of(windows, windows.max(plan.axes, {.keepdim = true}), taps_of(plan, x.shape()));
-  const Tensor rank = ranks.max(plan.axes);
-  const i64 taps = count_of(plan.kernel);
-  return doorbell::where(rank > taps, rank - (taps + 1), taps - rank);
+// Which elements of windows of x are in x; undefined where all are.
+Tensor inside_of(const PoolPlan& plan, const Shape& shape) {
+  const usize spatial = plan.kernel.size();
+  const Amounts both = whole_padding(plan);
+  const Amounts inner(both.end() - static_cast<i64>(spatial), both.end());
+  if (std::all_of(inner.begin(), inner.end(),
+                  [](auto ends) { return ends == Amounts::value_type(0, 0); }))
+    return {};
+  const Shape sizes(shape.end() - static_cast<i64>(spatial), shape.end());
+  return windows_of(plan, Tensor::ones(sizes, {.dtype = dtypes::bool_}).pad(inner));
+}
+
+// The number of each window's tap that PyTorch takes for the maximum: the first of the largest, the
+// last NaN. The taps are compared one after the other, as a function of each window's elements, so
+// that one kernel finds the largest and its number.
+Tensor chosen_taps(const PoolPlan& plan, const Shape& shape, const Tensor& from) {
+  const Tensor windows = detail::from_memory(from), inside = inside_of(plan, shape);
+  const auto tap_of = [&](const Tensor& all, i64 tap) {
+    const std::vector<i64> at = detail::numbers_of_phase(tap, plan.kernel);
+    Shape outer = all.shape();
+    outer.resize(outer.size() - at.size());
+    std::vector<std::pair<Size, Size>> window;
+    for (const Size& size : outer) window.emplace_back(0, size);
+    for (const i64 number : at) window.emplace_back(number, number + 1);
+    return all.shrink(window).reshape(outer);
+  };
+  Tensor largest, chosen;
+  for (i64 tap = 0; tap < count_of(plan.kernel); ++tap) {
+    const Tensor x = tap_of(windows, tap);
+    if (tap == 0) {
+      largest = x;
+      // -1: none that is inside yet.
+      const Tensor first = inside.defined() ? tap_of(inside, 0) : largest == largest;
+      chosen = doorbell::where(first, 0, inside.defined() ? -1 : 0).cast(dtypes::i32);
+      continue;
+    }
+    Tensor better = (x > largest) | x.isnan();
+    if (inside.defined()) better = (better | (chosen < 0)) & tap_of(inside, tap);
+    chosen = doorbell::where(better, tap, chosen);
+    largest = doorbell::where(better, x, largest);
+  }
+  return chosen;
 }
 
 // Of each element: what the windows pass on that chose it.
 Tensor gradient_of_max(const PoolPlan& plan, const Tensor& x, const Tensor& gradient) {
   const usize spatial = plan.kernel.size(), first = static_cast<usize>(x.ndim()) - spatial;
-  const Tensor chosen = chosen_taps(plan, x).contiguous();
+  const Tensor chosen = chosen_taps(plan, x.shape(), max_windows(plan, x)).contiguous();
   std::vector<i64> places;
   Amounts end(first, {0, 0});
   for (usize i = 0; i < spatial; ++i) {
@@ -204,11 +221,21 @@ Tensor Tensor::max_pool2d(const std::vector<i64>& kernel, const PoolOptions& opt
   return detail::with_derivative(
       value, {windows},
       [plan, whole = shape()](const Tensor& gradient, const std::vector<Tensor>& inputs, usize) {
+        const auto of_windows = [&](Tensor x) {  // the same for all taps of each
+          for (usize i = 0; i < plan.kernel.size(); ++i) x = x.unsqueeze(-1);
+          return x;
+        };
+        if (count_of(plan.kernel) <= kMostTaps) {
+          const Tensor taps = Tensor::arange(count_of(plan.kernel))
+                                  .reshape(Shape(plan.kernel.begin(), plan.kernel.end()));
+          const Tensor chosen = chosen_taps(plan, whole, inputs[0]).contiguous();
+          return doorbell::where(of_windows(chosen) == taps, of_windows(gradient), 0);
+        }
         const Tensor windows = detail::from_memory(inputs[0]);
         const Tensor largest = windows.max(plan.axes, {.keepdim = true});
         const Tensor ranks = ranks_of(windows, largest, places_of(plan, whole));
         const Tensor chosen = ranks == ranks.max(plan.axes, {.keepdim = true});
-        return doorbell::where(chosen, gradient.reshape(largest.shape()), 0);
+        return doorbell::where(chosen, of_windows(gradient), 0);
       });
 }
 
