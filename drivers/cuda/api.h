@@ -159,8 +159,8 @@ using FindSymbol = std::function<void*(const char* symbol)>;
 // The functions that `find` finds in `library`, after cuInit(). Fails where one is missing, where
 // the driver is older than kLeastVersion, and where cuInit() does.
 Result<std::unique_ptr<const Api>> load_api(const FindSymbol& find, std::string_view library);
-// The same of libcuda.so.1, once for the process and never freed; an error where there is none, or where it was
-// opened before a fork.
+// The same of libcuda.so.1, once for the process and never freed; an error where there is none, or
+// where it was opened before a fork.
 Result<const Api*> load_api();
 
 }  // namespace doorbell::cuda

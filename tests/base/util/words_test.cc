@@ -1,3 +1,4 @@
+// Tests of bytes as words.
 #include "base/util/words.h"
 
 #include <gtest/gtest.h>
