@@ -36,6 +36,10 @@ struct ExecutionPlan {
   std::span<const Argument> arguments_of(const Item& item) const {
     return {arguments.data() + item.first_argument, item.argument_count};
   }
+  // Those that it writes: the first.
+  std::span<const Argument> outputs_of(const Item& item) const {
+    return arguments_of(item).first(item.kernel ? item.kernel->output_count : 1);
+  }
   // Places in the values that a run is given.
   std::span<const u32> variables_of(const Item& item) const {
     return {variables.data() + item.first_variable, item.variable_count};

@@ -186,9 +186,9 @@ void QueueGraph::record_staged(const Item& item, const Staging& staging) {
 void QueueGraph::record(const Item& item, const Placement& placement) {
   if (placement.staging != nullptr) return record_staged(item, *placement.staging);
   std::vector<hcq::Graph::Argument> buffers;
+  const usize written = part_.plan->outputs_of(item).size();
   for (const Argument& argument : part_.plan->arguments_of(item)) {
     const u32 memory = memory_of(*placement.device, argument, 0, argument.bytes);
-    const u32 written = item.kernel ? item.kernel->output_count : 1;
     buffers.push_back({memory, buffers.size() < written ? Access::Write : Access::Read});
   }
   if (!item.kernel) {

@@ -292,6 +292,14 @@ TEST(JitFootguns, ACheckFindsConstantsAndBranchesThatChange) {
   EXPECT_THROW(pick(numbers({1})), Error);
 }
 
+// A copy's memory is made at the capture; what lies in it there is no constant.
+TEST(JitFootguns, ACheckTakesCopiesAsTheyCome) {
+  auto f = jit([](const Tensor& x) { return x.clone() + Tensor::full({2}, 3, {.device = "CPU"}); },
+               {.check = true});
+  for (float i = 1; i < 6; ++i)
+    EXPECT_EQ(f(numbers({i, 2 * i})).to_vector<float>(), (Floats{i + 3, 2 * i + 3}));
+}
+
 TEST(JitFootguns, UnrealizedConstInput) {
   auto f = jit([](const Tensor& a, const Tensor& b) { return a * b; });
   for (int i = 1; i < 5; ++i) {
