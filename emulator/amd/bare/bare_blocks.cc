@@ -88,9 +88,11 @@ void BareGpu::send_message(bool is_debug) {
 
 // ---- the memory hubs ----------------------------------------------------------------------------
 
-// What the kernel sets of L2_CNTL to L2_CNTL5, and what of it the words lack. All else is how the
-// caches are shared out. [gfxhub_v3_0.c gfxhub_v3_0_init_cache_regs(); places of the fields:
-// tinygrad regs.py gc_11_0_0, gc_12_0_0]
+// What the kernel sets of L2_CNTL to L2_CNTL5, and what of it the words lack; byte order it leaves
+// as it is, which is 0 after a reset. All else is sizes, ways, clocks and who goes first, which are
+// not emulated. [gfxhub_v3_0.c gfxhub_v3_0_init_cache_regs(), and the same of mmhub_v3_0.c,
+// gfxhub_v12_0.c and mmhub_v4_1_0.c; places of the fields: tinygrad a9069c1 regs.py gc_11_0_0,
+// gc_12_0_0]
 std::string BareGpu::judge_second_tlb(bool is_graphics) {
   struct Setting {
     Reg graphics, memory;
@@ -121,7 +123,7 @@ std::string BareGpu::judge_second_tlb(bool is_graphics) {
                                         Reg::GcvmL2Context1IdentityApertureHighAddrHi32)
                                : joined(Reg::MmvmL2Context1IdentityApertureHighAddrLo32,
                                         Reg::MmvmL2Context1IdentityApertureHighAddrHi32);
-  // [gfxhub_v3_0.c gfxhub_v3_0_disable_identity_aperture()]
+  // [gfxhub_v3_0.c gfxhub_v3_0_disable_identity_aperture(), of context 1]
   if (low <= high)
     return fmt::format("its identity aperture is open from {:#x} to {:#x}", low, high);
   return "";
@@ -133,8 +135,10 @@ std::string BareGpu::judge_hub(bool is_graphics) {
     return value(is_graphics ? graphics : memory);
   };
   const u32 word = pick(Reg::GcvmContext0Cntl, Reg::MmvmContext0Cntl);
-  // Each kind of fault interrupts and takes the default page; none is tried again. [gfxhub_v3_0.c
-  // gfxhub_v3_0_setup_vmid_config(), gfxhub_v3_0_init(): vm_cntx_cntl_vm_fault]
+  // Each kind of fault interrupts and takes the default page; none is tried again. The kernel has
+  // it so of contexts 1 to 15, tinygrad of context 0, which all use here. [gfxhub_v3_0.c
+  // gfxhub_v3_0_setup_vmid_config(), gfxhub_v3_0_init(): vm_cntx_cntl_vm_fault, of context 0
+  // gfxhub_v3_0_enable_system_domain(); tinygrad a9069c1 ip.py AM_GMC.enable_vm_addressing()]
   const auto is_whole = [](const auto& context) {
     return context.enable && context.depth == amd::hw::kPageLevels - 1 && context.block_size == 0 &&
            context.faults == amd::hw::kAllFaults && !context.retry_permission &&

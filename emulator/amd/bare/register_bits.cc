@@ -24,8 +24,9 @@ constexpr Bits bits_of(BareChip chip) {
 constexpr Bits kBits[amd::hw::kBareChips] = {bits_of(BareChip::Gc11), bits_of(BareChip::Gc12)};
 
 // [gc_11_0_0_sh_mask.h, gc_12_0_0_sh_mask.h CP_MQD_BASE_ADDR to CP_HQD_PQ_WPTR_HI, as
-// register_bits.def has it; CP_HQD_HQ_STATUS0 with bits 14 and 29, which the kernel and tinygrad
-// write: kfd_mqd_manager_v11.c init_mqd(), "DISPATCH_PTR"; tinygrad ip.py AM_GFX.setup_ring()]
+// register_bits.def has it; CP_HQD_HQ_STATUS0 with bits 14, which has a name on GC 12 alone, and
+// 29, which has none; the kernel and tinygrad write both: kfd_mqd_manager_v11.c init_mqd(),
+// "DISPATCH_PTR", amdgpu_amdkfd_have_atomics_support(); tinygrad ip.py AM_GFX.setup_ring()]
 // clang-format off
 constexpr QueueBits kQueueBits[amd::hw::kBareChips] = {{
     0xfffffffc, 0x0000ffff, 0x00000003, 0x03ff0f0f, 0xffffff83, 0x00000003, 0x0000000f, 0x80003f11,
