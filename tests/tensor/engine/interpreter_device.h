@@ -106,10 +106,10 @@ class InterpreterCompiler final : public KernelCompiler {
     return result;
   }
   core::ScheduleOptions schedule_options(core::Device& device) override {
-    cut_for = device.name();
+    cut_for = &device;
     return {};
   }
-  std::string cut_for;  // the device of the last schedule
+  std::atomic<const core::Device*> cut_for{nullptr};  // the device of the last schedule
 };
 
 // Installs both for a test, as the default device; the runtime's own come back at the end.
