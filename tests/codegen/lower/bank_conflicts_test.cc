@@ -174,7 +174,7 @@ TEST(BankConflictsOfColumns, None) {
                       {OptOp::Stage, 1, 3},      {OptOp::Stage, 2, 3}};
       core::Arena arena;
       const core::KernelAst kernel =
-          product_of_columns_kernel(dt::i8, {1, 64, 64, 512}, transposed);
+          narrow_product_kernel(dt::i8, {1, 64, 64, 512}, transposed, true);
       expect_few_conflicts(lower(kernel, caps_of("sm_80"), arena, {.plan = &plan}), 1, 1);
     }
   }

@@ -112,9 +112,8 @@ TEST(TensorCores, PairsOfBytes) {
          {std::pair{true, true}, {true, false}, {false, false}}) {
       SCOPED_TRACE(fmt::format("{} {}{}", chip, t.str(), of_columns ? ", of columns" : ""));
       core::Arena arena;
-      const LinearProgram program = lower(of_columns ? product_of_columns_kernel(t, s, transposed)
-                                                     : narrow_product_kernel(t, s, transposed),
-                                          caps_of(chip), arena);
+      const LinearProgram program =
+          lower(narrow_product_kernel(t, s, transposed, of_columns), caps_of(chip), arena);
       EXPECT_TRUE(std::ranges::any_of(program.ops, transposes)) << program.plan;
       EXPECT_TRUE(std::ranges::any_of(program.ops, is_async_store)) << program.plan;
       expect_product(program, t, s, transposed, of_columns);

@@ -153,7 +153,7 @@ TEST(Dot, IsOneInstructionWhereTheCpuHasIt) {
   const CpuTarget& target = cpu_target("LLVM");
   if (!target.missing.empty()) GTEST_SKIP() << target.missing;
   const Caps caps = cpu_caps();
-  if (!caps.dot_products) GTEST_SKIP() << "this CPU has not both AVX512_BF16 and AVX512_VNNI";
+  if (!caps.dot_products) GTEST_SKIP() << "this CPU lacks AVX512_BF16 or AVX512_VNNI";
   for (const auto& [left, right] : kPairs) {
     Trial run{left, right, {131, 259, 67}, left.is_unsigned()};
     core::Arena arena;

@@ -24,7 +24,7 @@ KernelAst matmul_kernel(i64 m, i64 n, i64 kk, bool transposed) {
   return k.store(out, k.add(k.mul(i, n), j), relu, {i, j});
 }
 
-KernelAst narrow_product_kernel(core::DType t, ProductSizes s, bool transposed) {
+KernelAst narrow_product_kernel(core::DType t, ProductSizes s, bool transposed, bool of_columns) {
   KernelBuilder k;
   const core::DType wide = t.is_float() ? core::dtypes::f32 : core::dtypes::i32;
   UOp out = k.param(0, s.parts * s.batch * s.m * s.n, wide);
@@ -32,7 +32,7 @@ KernelAst narrow_product_kernel(core::DType t, ProductSizes s, bool transposed) 
   UOp p = s.parts > 1 ? k.loop(s.parts) : k.arena().index(0);
   UOp b = k.loop(s.batch), i = k.loop(s.m), j = k.loop(s.n), in = k.reduced(s.k / s.parts);
   UOp row = k.add(k.mul(b, s.m), i), d = s.parts > 1 ? k.add(k.mul(p, s.k / s.parts), in) : in;
-  UOp at_x = k.add(k.mul(row, s.k), d);
+  UOp at_x = of_columns ? k.add(k.mul(k.add(k.mul(b, s.k), d), s.m), i) : k.add(k.mul(row, s.k), d);
   UOp at_y = transposed ? k.add(k.mul(k.add(k.mul(b, s.n), j), s.k), d)
                         : k.add(k.mul(k.add(k.mul(b, s.k), d), s.n), j);
   UOp left = k.load(x, at_x), right = k.load(y, at_y);

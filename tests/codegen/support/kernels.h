@@ -84,7 +84,9 @@ core::KernelAst matmul_kernel(i64 m, i64 n, i64 k, bool transposed = false);
 struct ProductSizes {
   i64 batch, m, n, k, parts = 1;
 };
-core::KernelAst narrow_product_kernel(core::DType t, ProductSizes s, bool transposed = false);
+// of_columns: the left operand is x[b, k, m], whose rows are not contiguous.
+core::KernelAst narrow_product_kernel(core::DType t, ProductSizes s, bool transposed = false,
+                                      bool of_columns = false);
 // out[b, o, y, x] = sum over i, ky, kx of in[b, i, y+ky-pad, x+kx-pad] * w[o, i, ky, kx]; of narrow
 // floats, as narrow_product_kernel
 core::KernelAst conv_kernel(i64 batch, i64 in, i64 out, i64 size, i64 kernel, i64 pad,

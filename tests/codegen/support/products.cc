@@ -32,21 +32,6 @@ f64 number(DType t, const std::vector<u8>& values, i64 at) {
   return t.is_float() ? scalar.as_float() : static_cast<f64>(scalar.as_int());
 }
 
-core::KernelAst product_of_columns_kernel(DType t, ProductSizes s, bool transposed) {
-  using core::Op, core::UOp;
-  KernelBuilder k;
-  const DType wide = t.is_float() ? dt::f32 : dt::i32;
-  const UOp out = k.param(0, s.m * s.n, wide), x = k.param(1, s.m * s.k, t);
-  const UOp y = k.param(2, s.k * s.n, t), i = k.loop(s.m), j = k.loop(s.n), d = k.reduced(s.k);
-  UOp left = k.load(x, k.add(k.mul(d, s.m), i));
-  UOp right = k.load(y, transposed ? k.add(k.mul(j, s.k), d) : k.add(k.mul(d, s.n), j));
-  const auto widen = [&](UOp value) { return k.arena().make(Op::Cast, wide, {value}); };
-  if (!t.is_float()) left = widen(left), right = widen(right);
-  const UOp product = k.op(Op::Mul, left, right);
-  const UOp sum = k.reduce(Op::Add, t.is_float() ? widen(product) : product, {d});
-  return k.store(out, k.add(k.mul(i, s.n), j), sum, {i, j});
-}
-
 namespace {
 
 // The place of the first wrong result.
@@ -64,7 +49,7 @@ std::optional<i64> first_wrong(const LinearProgram& program, DType t, ProductSiz
     f64 want = 0;
     for (i64 d = begin; d < begin + depth; ++d) {
       const i64 at_y = transposed ? (b * s.n + j) * s.k + d : (b * s.k + d) * s.n + j;
-      const i64 at_x = of_columns ? d * s.m + i : (b * s.m + i) * s.k + d;
+      const i64 at_x = of_columns ? (b * s.k + d) * s.m + i : (b * s.m + i) * s.k + d;
       want += number(t, x, at_x) * number(t, y, at_y);
     }
     if (number(wide, out, at) != want) return at;

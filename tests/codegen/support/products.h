@@ -12,11 +12,7 @@ namespace doorbell::codegen {
 std::vector<u8> numbers(core::DType t, i64 count, i64 seed);
 f64 number(core::DType t, const std::vector<u8>& values, i64 at);
 
-// As narrow_product_kernel(), of one batch, but of x[k, m]: its rows are not contiguous.
-core::KernelAst product_of_columns_kernel(core::DType t, ProductSizes s, bool transposed);
-
-// Runs the program of narrow_product_kernel(), or, of columns, of product_of_columns_kernel(), and
-// expects the right results.
+// Runs the program of narrow_product_kernel() and expects the right results.
 void expect_product(const LinearProgram& program, core::DType t, ProductSizes s, bool transposed,
                     bool of_columns = false);
 // Whether that is broken: results are wrong, or the interpreter finds what is.
