@@ -88,11 +88,11 @@ void BareGpu::send_message(bool is_debug) {
 
 // ---- the memory hubs ----------------------------------------------------------------------------
 
-// What the kernel sets of L2_CNTL to L2_CNTL5, and what of it the words lack; byte order it leaves
-// as it is, which is 0 after a reset. All else is sizes, ways, clocks and who goes first, which are
-// not emulated. [gfxhub_v3_0.c gfxhub_v3_0_init_cache_regs(), and the same of mmhub_v3_0.c,
-// gfxhub_v12_0.c and mmhub_v4_1_0.c; places of the fields: tinygrad a9069c1 regs.py gc_11_0_0,
-// gc_12_0_0]
+// What is wrong with a hub's L2_CNTL to L2_CNTL5 and its identity aperture, or nothing. Of the
+// registers it judges the fields that the kernel sets, and byte order, which the kernel leaves 0 as
+// after a reset. The other fields (sizes, ways, clocks, priorities) are not emulated.
+// [gfxhub_v3_0.c gfxhub_v3_0_init_cache_regs(), and the same of mmhub_v3_0.c, gfxhub_v12_0.c and
+// mmhub_v4_1_0.c; places of the fields: tinygrad a9069c1 regs.py gc_11_0_0, gc_12_0_0]
 std::string BareGpu::judge_second_tlb(bool is_graphics) {
   struct Setting {
     Reg graphics, memory;
@@ -135,8 +135,8 @@ std::string BareGpu::judge_hub(bool is_graphics) {
     return value(is_graphics ? graphics : memory);
   };
   const u32 word = pick(Reg::GcvmContext0Cntl, Reg::MmvmContext0Cntl);
-  // Each kind of fault interrupts and takes the default page; none is tried again. The kernel has
-  // it so of contexts 1 to 15, tinygrad of context 0, which all use here. [gfxhub_v3_0.c
+  // Each kind of fault interrupts and takes the default page; none is tried again. The kernel sets
+  // that in contexts 1 to 15, tinygrad in context 0, which is the only one here. [gfxhub_v3_0.c
   // gfxhub_v3_0_setup_vmid_config(), gfxhub_v3_0_init(): vm_cntx_cntl_vm_fault, of context 0
   // gfxhub_v3_0_enable_system_domain(); tinygrad a9069c1 ip.py AM_GMC.enable_vm_addressing()]
   const auto is_whole = [](const auto& context) {

@@ -104,9 +104,9 @@ std::string BareGpu::judge_description(const ComputeSlot& slot, const QueueDescr
     if (&other != &slot && other.id && other.doorbell == doorbell.offset)
       return fmt::format("doorbell {:#x} is another queue's", doorbell.offset);
   if (word(Mqd::Vmid) != 0) return fmt::format("its VMID is {}", word(Mqd::Vmid));
-  // Where it begins to read, and how far the ring is full.
+  // [amdgpu_amdkfd_gfx_v11.c hqd_load_v11(): "WPTR==RPTR before starting the poll"]
   if (word(Mqd::PqRptr) != word(Mqd::PqWptrLo))
-    return fmt::format("its ring is read from {:#x} on, and filled to {:#x}", word(Mqd::PqRptr),
+    return fmt::format("its read pointer is {:#x}, its write pointer {:#x}", word(Mqd::PqRptr),
                        word(Mqd::PqWptrLo));
   if (word(Mqd::PersistentState) != amd::hw::kHqdPersistentState)
     return fmt::format("its persistent state is {:#x}", word(Mqd::PersistentState));

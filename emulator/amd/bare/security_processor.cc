@@ -22,8 +22,8 @@ namespace {
 
 u64 join(u32 low, u32 high) { return low | u64{high} << 32; }
 
-// What the kernel leaves 0 of what it clears first. [amdgpu_psp.c psp_ring_cmd_submit(): memset()
-// of the frame; acquire_psp_cmd_buf(): memset() of the command]
+// The kernel clears a frame and a command, and leaves their unused words 0. [amdgpu_psp.c
+// psp_ring_cmd_submit(): memset() of the frame; acquire_psp_cmd_buf(): memset() of the command]
 bool has_only_used_words(const PspFrame& frame) {
   PspFrame used;
   used.cmd_buf_addr_lo = frame.cmd_buf_addr_lo;
@@ -86,7 +86,7 @@ void SecurityProcessor::write(Reg reg, u32 value) {
   }
 }
 
-// All parts that the made files have come, each once, in the order.
+// The parts must come in the order of kPspBootSteps, each once: the made files have all of them.
 void SecurityProcessor::take_part(PspBootloaderCommand command) {
   const std::span steps(amd::hw::kPspBootSteps);
   if (state_.is_alive || state_.lag > 0) {
@@ -97,7 +97,7 @@ void SecurityProcessor::take_part(PspBootloaderCommand command) {
   const usize step = state_.next_part;
   if (step == steps.size() || steps[step].command != command) {
     refuse(kPspBootLoader,
-           fmt::format("command {:#x} to the boot loader, which is none, or has not its turn",
+           fmt::format("command {:#x} to the boot loader is unknown or out of order",
                        static_cast<u32>(command)));
     return;
   }
@@ -177,7 +177,7 @@ void SecurityProcessor::take_frames(u32 write_pointer) {
   PspCommandBuffer command;
   std::memcpy(&command, command_bytes.data(), sizeof command);
   if (!has_only_used_words(command))
-    refuse(kPspFrame, fmt::format("command {} with words that it does not have",
+    refuse(kPspFrame, fmt::format("command {} with unused words that are not 0",
                                   static_cast<u32>(command.cmd_id)));
   command.status = run(command);
   std::memcpy(command_bytes.data(), &command, sizeof command);
