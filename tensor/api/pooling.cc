@@ -149,7 +149,7 @@ Tensor chosen_taps(const PoolPlan& plan, const Shape& shape, const Tensor& from)
     const Tensor x = tap_of(windows, tap);
     if (tap == 0) {
       largest = x;
-      // -1: none that is inside yet.
+      // -1: none that is inside yet. Made of the windows, so that it is on their devices.
       const Tensor first = inside.defined() ? tap_of(inside, 0) : largest == largest;
       chosen = doorbell::where(first, 0, inside.defined() ? -1 : 0).cast(dtypes::i32);
       continue;
