@@ -131,13 +131,16 @@ Workers place_workers(const os::CpuTopology& topology, const std::vector<int>& a
   const int cores = topology.cores_of(allowed);
   const int any = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   workers.threads = asked > 0 ? asked : cores > 0 ? cores : any;
-  workers.cpus = topology.placement(allowed);
-  const bool has_siblings = static_cast<int>(workers.cpus.size()) > cores;
+  if (workers.threads > cores || workers.threads == 1) return workers;
+  if (workers.threads == cores) {
+    workers.cpus.cores = topology.cpus_of_cores(allowed);
+    return workers;
+  }
+  std::vector<int> cpus = topology.placement(allowed);
   // Where each CPU is a core, the system's scheduler needs no help.
-  if (has_siblings && workers.threads <= cores)
-    workers.cpus.resize(static_cast<usize>(cores));
-  else
-    workers.cpus.clear();
+  if (std::cmp_equal(cpus.size(), cores)) return workers;
+  cpus.resize(static_cast<usize>(cores));
+  workers.cpus.shared = std::move(cpus);
   return workers;
 }
 

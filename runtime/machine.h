@@ -12,6 +12,7 @@
 #include "codegen/caps.h"
 #include "codegen/compile/disk_table.h"
 #include "drivers/cpu/core_speed.h"
+#include "drivers/cpu/worker_pool.h"
 
 namespace doorbell::runtime {
 
@@ -37,11 +38,12 @@ void refine(const Machine& machine, codegen::Caps* caps);
 // The threads that run kernels.
 struct Workers {
   int threads = 1;
-  std::vector<int> cpus;  // they run on these only; empty: on any
+  cpu::WorkerCpus cpus;
 };
 
 // As many as `asked`, or, for 0, as there are cores among `allowed` CPUs: two hardware threads of a
-// core share its multipliers. Up to one for each core, no two share a core.
+// core share its multipliers. If there are as many as cores, each has a core of its own; fewer
+// share one CPU of each core, so that processes of few threads do not meet on the same ones.
 Workers place_workers(const os::CpuTopology& topology, const std::vector<int>& allowed, int asked);
 
 // For people, a fact a line.

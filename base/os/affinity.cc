@@ -2,6 +2,7 @@
 #include "base/os/affinity.h"
 
 #if defined(__linux__)
+#include <pthread.h>
 #include <sched.h>
 #endif
 
@@ -33,18 +34,21 @@ std::vector<int> allowed_cpus() {
   return cpus;
 }
 
-void restrict_thread(std::span<const int> cpus) {
+void restrict_thread(std::thread& thread, std::span<const int> cpus) {
   CpuSet wanted;
   for (int cpu : cpus)
     if (cpu >= 0 && cpu < CpuSet::kMost)
       CPU_SET_S(static_cast<usize>(cpu), CpuSet::bytes(), wanted.set);
-  (void)sched_setaffinity(0, CpuSet::bytes(), wanted.set);
+  (void)pthread_setaffinity_np(thread.native_handle(), CpuSet::bytes(), wanted.set);
 }
+
+int current_cpu() { return sched_getcpu(); }
 
 #else
 
 std::vector<int> allowed_cpus() { return {}; }
-void restrict_thread(std::span<const int>) {}
+void restrict_thread(std::thread&, std::span<const int>) {}
+int current_cpu() { return -1; }
 
 #endif
 

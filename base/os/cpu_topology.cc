@@ -243,6 +243,19 @@ std::vector<int> CpuTopology::placement(std::span<const int> allowed) const {
   return order;
 }
 
+std::vector<std::vector<int>> CpuTopology::cpus_of_cores(std::span<const int> allowed) const {
+  std::map<int, int> core_of;  // by CPU
+  for (const LogicalCpu& cpu : cpus) core_of[cpu.number] = cpu.core;
+  std::map<int, usize> found;  // by core: where it is in the answer
+  std::vector<std::vector<int>> cores;
+  for (int cpu : placement(allowed)) {
+    const auto [at, is_new] = found.try_emplace(core_of[cpu], cores.size());
+    if (is_new) cores.emplace_back();
+    cores[at->second].push_back(cpu);
+  }
+  return cores;
+}
+
 int CpuTopology::cores_of(std::span<const int> allowed) const {
   std::set<int> found;
   for (const LogicalCpu& cpu : cpus)

@@ -47,6 +47,8 @@ struct CpuTopology {
   // One CPU of each core, those of fast cores first, then the other hardware threads of the cores;
   // of these only those in `allowed`, unless it is empty.
   std::vector<int> placement(std::span<const int> allowed) const;
+  // All `allowed` CPUs of each core that has any, in the same order of cores.
+  std::vector<std::vector<int>> cpus_of_cores(std::span<const int> allowed) const;
   // How many cores there are among `allowed` CPUs; empty: all.
   int cores_of(std::span<const int> allowed) const;
 };

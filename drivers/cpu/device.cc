@@ -28,7 +28,7 @@ const char* vector_unit() {
 
 }  // namespace
 
-Result<std::shared_ptr<WorkerPool>> make_workers(int threads, std::vector<int> cpus) {
+Result<std::shared_ptr<WorkerPool>> make_workers(int threads, WorkerCpus cpus) {
   if (threads <= 0) threads = static_cast<int>(std::thread::hardware_concurrency());
   TRY(std::unique_ptr<WorkerPool> pool, WorkerPool::make(std::max(1, threads), std::move(cpus)));
   return std::shared_ptr<WorkerPool>(std::move(pool));

@@ -30,8 +30,8 @@ struct Options {
   u64 timeline_limit = hcq::Timeline::kLimit;
 };
 
-// The workers that `threads` asks for, on `cpus` only; 0: one per hardware thread.
-Result<std::shared_ptr<WorkerPool>> make_workers(int threads, std::vector<int> cpus = {});
+// The workers that `threads` asks for; 0: one per hardware thread.
+Result<std::shared_ptr<WorkerPool>> make_workers(int threads, WorkerCpus cpus = {});
 
 class CpuDevice final : public hcq::Device {
  public:

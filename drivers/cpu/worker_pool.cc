@@ -28,10 +28,12 @@ void pause(int turn) {
 
 }  // namespace
 
-Result<std::unique_ptr<WorkerPool>> WorkerPool::make(int threads, std::vector<int> cpus) {
+Result<std::unique_ptr<WorkerPool>> WorkerPool::make(int threads, WorkerCpus cpus) {
   CHECK_GE(threads, 1);
+  CHECK(cpus.cores.empty() || std::cmp_equal(cpus.cores.size(), threads), "{} cores for {} threads",
+        cpus.cores.size(), threads);
   std::unique_ptr<WorkerPool> pool(new WorkerPool);
-  pool->cpus_ = std::move(cpus);
+  pool->cores_ = ThreadCores(std::move(cpus.cores));
   for (int i = 1; i < threads; ++i) {
     try {
       pool->workers_.emplace_back([at = pool.get()] { at->work(); });
@@ -39,6 +41,10 @@ Result<std::unique_ptr<WorkerPool>> WorkerPool::make(int threads, std::vector<in
       return fail_errno(error.code().value(), "thread {} of {} for kernels of the CPU", i + 1,
                         threads);
     }
+    if (!pool->cores_.empty())
+      os::restrict_thread(pool->workers_.back(), pool->cores_.of_worker(pool->workers_.size() - 1));
+    else if (!cpus.shared.empty())
+      os::restrict_thread(pool->workers_.back(), cpus.shared);
   }
   return pool;
 }
@@ -72,7 +78,6 @@ bool WorkerPool::run_one() {
 }
 
 void WorkerPool::work() {
-  if (!cpus_.empty()) os::restrict_thread(cpus_);
   u32 seen = wake_.load(std::memory_order_acquire);
   while (!stop_.load(std::memory_order_relaxed)) {
     while (run_one()) {
@@ -106,8 +111,18 @@ bool WorkerPool::drop_unclaimed() {
   }
 }
 
+// No worker shares the caller's core. The system sees to that by itself only where it finds a core
+// idle at the moment in which it wakes a worker.
+void WorkerPool::make_room() {
+  if (cores_.empty()) return;
+  const std::optional<usize> worker = cores_.make_room(os::current_cpu());
+  if (worker && origin_.is_same_process())
+    os::restrict_thread(workers_[*worker], cores_.of_worker(*worker));
+}
+
 // Who waits at the end waits for parts that run, of which each thread has one.
 bool WorkerPool::run_job(Part part, void* context, i64 count, const PartCheck& check) {
+  make_room();
   part_.store(part, std::memory_order_relaxed);
   context_.store(context, std::memory_order_relaxed);
   check_.store(&check, std::memory_order_relaxed);

@@ -16,8 +16,10 @@
 #include <thread>
 #include <vector>
 
+#include "base/os/fork.h"
 #include "base/util/result.h"
 #include "base/util/types.h"
+#include "drivers/cpu/thread_cores.h"
 
 namespace doorbell::cpu {
 
@@ -28,14 +30,20 @@ struct PartCheck {
   bool stops() const { return asks_stop != nullptr && asks_stop(context); }
 };
 
+// Where the threads of a pool may run.
+struct WorkerCpus {
+  std::vector<int> shared;              // workers on these only; empty: on any
+  std::vector<std::vector<int>> cores;  // or: the CPUs of a core for each thread, the caller too
+};
+
 class WorkerPool {
  public:
   // A part of a job. Plain pointers: a job must cost no allocation.
   using Part = void (*)(void* context, i64 part);
 
-  // `threads` counts the caller, so one less is started; at least 1. Those that are started run on
-  // `cpus` only; empty: on any. Fails where the system gives no more threads.
-  static Result<std::unique_ptr<WorkerPool>> make(int threads, std::vector<int> cpus = {});
+  // `threads` counts the caller, so one less is started; at least 1. Fails where the system gives
+  // no more threads.
+  static Result<std::unique_ptr<WorkerPool>> make(int threads, WorkerCpus cpus = {});
   ~WorkerPool();
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
@@ -52,6 +60,7 @@ class WorkerPool {
 
   WorkerPool() = default;
   void work();
+  void make_room();
   bool run_one();
   bool run_job(Part part, void* context, i64 count, const PartCheck& check);
   bool run_shared(Part part, void* context, i64 first, i64 count, const PartCheck& check);
@@ -70,8 +79,9 @@ class WorkerPool {
   alignas(64) std::atomic<u32> unfinished_{0};
   alignas(64) std::atomic<u32> wake_{0};  // changes with every job: what sleepers wait for
   std::atomic<bool> stop_{false};
-  std::vector<int> cpus_;  // not changed once a worker has started
   std::vector<std::thread> workers_;
+  ThreadCores cores_;     // changed by who holds the workers
+  os::ForkGuard origin_;  // in a child of this process there are no workers to move
 };
 
 }  // namespace doorbell::cpu

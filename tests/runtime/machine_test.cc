@@ -64,21 +64,31 @@ TEST(MachineTest, NarrowVectorsWhereWideOnesAreSlower) {
 }
 
 TEST(MachineTest, WorkersGoToCores) {
+  using Cpus = std::vector<int>;
   const os::CpuTopology xeon = machine_of(testing::cascade_lake()).topology;
   const Workers all = place_workers(xeon, {}, 0);
   EXPECT_EQ(all.threads, 20);
-  EXPECT_EQ(all.cpus.size(), 20u);
-  EXPECT_EQ(all.cpus.back(), 19);
-  const Workers few = place_workers(xeon, {0, 1, 20, 21}, 0);
-  EXPECT_EQ(few.threads, 2);
-  EXPECT_EQ(few.cpus, (std::vector<int>{0, 1}));
+  ASSERT_EQ(all.cpus.cores.size(), 20u);
+  EXPECT_EQ(all.cpus.cores.back(), (Cpus{19, 39}));
+  const Workers two = place_workers(xeon, {0, 1, 20, 21}, 0);
+  EXPECT_EQ(two.threads, 2);
+  EXPECT_EQ(two.cpus.cores, (std::vector<Cpus>{{0, 20}, {1, 21}}));
+  // Fewer than there are cores are not bound each to one, where others may be.
+  const Workers few = place_workers(xeon, {0, 1, 2, 20, 21, 22}, 2);
+  EXPECT_TRUE(few.cpus.cores.empty());
+  EXPECT_EQ(few.cpus.shared, (Cpus{0, 1, 2}));
   // Who asks for more gets siblings too, wherever the system puts them.
   EXPECT_EQ(place_workers(xeon, {0, 1, 20, 21}, 4).threads, 4);
-  EXPECT_TRUE(place_workers(xeon, {0, 1, 20, 21}, 4).cpus.empty());
-  // Cores without siblings: the system places threads.
-  const Workers zen4 = place_workers(machine_of(testing::zen4()).topology, {}, 0);
-  EXPECT_EQ(zen4.threads, 8);
-  EXPECT_TRUE(zen4.cpus.empty());
+  EXPECT_TRUE(place_workers(xeon, {0, 1, 20, 21}, 4).cpus.cores.empty());
+  EXPECT_TRUE(place_workers(xeon, {0, 1, 20, 21}, 4).cpus.shared.empty());
+  // Cores without siblings.
+  const os::CpuTopology zen4 = machine_of(testing::zen4()).topology;
+  EXPECT_EQ(place_workers(zen4, {}, 0).threads, 8);
+  EXPECT_EQ(place_workers(zen4, {2, 5}, 0).cpus.cores, (std::vector<Cpus>{{2}, {5}}));
+  EXPECT_TRUE(place_workers(zen4, {}, 4).cpus.cores.empty());
+  EXPECT_TRUE(place_workers(zen4, {}, 4).cpus.shared.empty());
+  // A single thread is the caller.
+  EXPECT_TRUE(place_workers(zen4, {5}, 0).cpus.cores.empty());
   EXPECT_EQ(place_workers(machine_of(testing::alder_lake()).topology, {}, 0).threads, 16);
 }
 

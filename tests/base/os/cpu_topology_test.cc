@@ -1,6 +1,9 @@
 // What is made of the files that describe processors, and of files that do not.
 #include "base/os/cpu_topology.h"
 
+#include <atomic>
+#include <thread>
+
 #include <gtest/gtest.h>
 
 #include "base/os/affinity.h"
@@ -87,6 +90,7 @@ TEST(CpuTopologyTest, CascadeLakePlacesThreadsOnCoresFirst) {
   const Numbers allowed{3, 4, 23, 24, 27};
   EXPECT_EQ(xeon.placement(allowed), (Numbers{3, 4, 27, 23, 24}));
   EXPECT_EQ(xeon.cores_of(allowed), 3);
+  EXPECT_EQ(xeon.cpus_of_cores(allowed), (std::vector<Numbers>{{3, 23}, {4, 24}, {27}}));
 }
 
 TEST(CpuTopologyTest, AlderLakePlacesFastCoresFirst) {
@@ -117,12 +121,22 @@ TEST(CpuTopologyTest, Rk3588PlacesFastCoresFirst) {
   EXPECT_EQ(arm.placement({}), (Numbers{4, 5, 6, 7, 0, 1, 2, 3}));
 }
 
-TEST(AffinityTest, RestrictsTheCallingThread) {
+TEST(AffinityTest, RestrictsAThread) {
   const Numbers before = allowed_cpus();
   if (before.empty()) GTEST_SKIP() << "this system does not say where threads may run";
-  restrict_thread({&before.back(), 1});
-  EXPECT_EQ(allowed_cpus(), Numbers{before.back()});
-  restrict_thread(before);
+  std::atomic<bool> is_restricted = false;
+  Numbers seen;
+  int cpu = -1;
+  std::thread thread([&] {
+    is_restricted.wait(false);
+    seen = allowed_cpus(), cpu = current_cpu();
+  });
+  restrict_thread(thread, {&before.back(), 1});
+  is_restricted = true;
+  is_restricted.notify_one();
+  thread.join();
+  EXPECT_EQ(seen, Numbers{before.back()});
+  EXPECT_EQ(cpu, before.back());
   EXPECT_EQ(allowed_cpus(), before);
 }
 

@@ -68,29 +68,61 @@ TEST(WorkerPool, JobsSeeWhatEarlierJobsWrote) {
   for (i64 value : values) EXPECT_EQ(value, 3000);
 }
 
-// The caller's thread is the program's, which may run anywhere.
-TEST(WorkerPool, WorkersStayOnTheirCpus) {
-  const std::vector<int> allowed = os::allowed_cpus();
-  if (allowed.empty()) GTEST_SKIP() << "this system does not say where threads may run";
-  const std::vector<int> one{allowed.back()};
-  const auto pool = *WorkerPool::make(2, one);
+struct AllowedCpus {
+  std::vector<int> caller, worker;
+};
+
+// What the two threads of a pool are allowed while a job runs.
+AllowedCpus run_on_two(WorkerPool& pool) {
   struct Seen {
     const std::thread::id caller = std::this_thread::get_id();
     std::atomic<int> arrived{0};
-    std::vector<int> by_caller, by_worker;
+    AllowedCpus cpus;
   } seen;
-  pool->run(
+  pool.run(
       [](void* context, i64) {
         Seen& seen = *static_cast<Seen*>(context);
         const bool is_caller = std::this_thread::get_id() == seen.caller;
-        (is_caller ? seen.by_caller : seen.by_worker) = os::allowed_cpus();
+        (is_caller ? seen.cpus.caller : seen.cpus.worker) = os::allowed_cpus();
         // Both parts wait for each other, so each thread has one.
         ++seen.arrived;
         while (seen.arrived < 2) std::this_thread::yield();
       },
       &seen, 2);
-  EXPECT_EQ(seen.by_worker, one);
-  EXPECT_EQ(seen.by_caller, allowed);
+  return seen.cpus;
+}
+
+// The caller's thread is the program's, which may run anywhere.
+TEST(WorkerPool, WorkersStayOnTheirCpus) {
+  const std::vector<int> allowed = os::allowed_cpus();
+  if (allowed.empty()) GTEST_SKIP() << "this system does not say where threads may run";
+  const std::vector<int> one{allowed.back()};
+  const auto pool = *WorkerPool::make(2, {.shared = one});
+  const AllowedCpus seen = run_on_two(*pool);
+  EXPECT_EQ(seen.worker, one);
+  EXPECT_EQ(seen.caller, allowed);
+}
+
+// The worker leaves the core on which a caller turns up, wherever that is.
+TEST(WorkerPool, WorkersLeaveTheCallersCore) {
+  const std::vector<int> allowed = os::allowed_cpus();
+  if (allowed.size() < 2) GTEST_SKIP() << "one CPU, or a system that does not say how many";
+  const std::vector<int> first{allowed[0]}, second{allowed[1]};
+  const auto pool = *WorkerPool::make(2, {.cores = {first, second}});
+  for (const auto& [caller, worker] : {std::pair(second, first), std::pair(first, second)}) {
+    AllowedCpus seen;
+    std::atomic<bool> is_restricted = false;
+    std::thread thread([&] {
+      is_restricted.wait(false);
+      seen = run_on_two(*pool);
+    });
+    os::restrict_thread(thread, caller);
+    is_restricted = true;
+    is_restricted.notify_one();
+    thread.join();
+    EXPECT_EQ(seen.caller, caller);
+    EXPECT_EQ(seen.worker, worker);
+  }
 }
 
 TEST(WorkerPool, SeveralCallers) {
