@@ -123,7 +123,8 @@ std::vector<u8> make_psp_file(amd::hw::BareChip chip) {
   FirmwareMaker file(2, 0);
   std::vector<PspPart> parts = {PspPart::Kdb,    PspPart::SysDrv, PspPart::SocDrv, PspPart::IntfDrv,
                                 PspPart::DbgDrv, PspPart::RasDrv, PspPart::Sos,    PspPart::Toc};
-  if (chip == amd::hw::BareChip::Gc12) parts.push_back(PspPart::Spl);
+  if (chip == amd::hw::BareChip::Gc12)
+    parts.insert(parts.end(), {PspPart::Spl, PspPart::IpKeyManagerDrv});
   file.put(32, static_cast<u32>(parts.size()));
   usize at = 36;
   for (const PspPart part : parts) {

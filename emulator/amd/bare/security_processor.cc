@@ -86,9 +86,9 @@ void SecurityProcessor::write(Reg reg, u32 value) {
   }
 }
 
-// The parts must come in the order of kPspBootSteps, each once: the made files have all of them.
+// The parts must come in the order of boot_steps_of(), each once: the made files have all of them.
 void SecurityProcessor::take_part(PspBootloaderCommand command) {
-  const std::span steps(amd::hw::kPspBootSteps);
+  const std::span<const amd::hw::PspBootStep> steps = amd::hw::boot_steps_of(chip_);
   if (state_.is_alive || state_.lag > 0) {
     refuse(kPspBootLoader, fmt::format("command {:#x} to the boot loader, which is not ready",
                                        static_cast<u32>(command)));
@@ -107,7 +107,7 @@ void SecurityProcessor::take_part(PspBootloaderCommand command) {
   if (message.size() >= 12) std::memcpy(&bytes, message.data() + 8, sizeof bytes);
   const std::optional<MadeImage> image =
       bytes <= message.size() ? read_made_image(message.first(bytes)) : std::nullopt;
-  const u32 wanted = kMadePart + static_cast<u32>(part_of(steps[step], chip_));
+  const u32 wanted = kMadePart + static_cast<u32>(steps[step].part);
   if (!image || image->type != wanted) {
     refuse(kPspBootLoader, fmt::format("command {:#x} to the boot loader finds {} at MiB {:#x}",
                                        static_cast<u32>(command),

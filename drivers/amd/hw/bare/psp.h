@@ -82,7 +82,8 @@ enum class PspPart : u32 {
   SocDrv = 7,
   IntfDrv = 8,
   DbgDrv = 9,
-  RasDrv = 10
+  RasDrv = 10,
+  IpKeyManagerDrv = 11
 };
 
 // What the boot loader is told in mailbox 35, the part's address in MiB in mailbox 36.
@@ -95,6 +96,7 @@ enum class PspBootloaderCommand : u32 {
   LoadDbgDrv = 0xc0000,
   LoadIntfDrv = 0xd0000,
   LoadRasDrv = 0xe0000,
+  LoadIpKeyManagerDrv = 0xf0000,
   LoadTosSplTable = 0x10000000,
 };
 
@@ -102,15 +104,18 @@ enum class PspBootloaderCommand : u32 {
 // the key database once more, on MP0 14 a part of its own. [amdgpu_psp.c psp_hw_start();
 // psp_v13_0.c psp_v13_0_bootloader_load_spl(): &psp->kdb; psp_v14_0.c
 // psp_v14_0_bootloader_load_spl(): &psp->spl, in older kernels &psp->kdb; tinygrad ip.py AM_PSP:
-// as here.] The kernel loads the table only where the file has a part Spl, on MP0 13 too, and
-// between RasDrv and Sos IPKEYMGR_DRV (part 11, command 0xf0000), which tinygrad leaves out too.
+// as here.] The kernel loads the table only where the file has a part Spl, on MP0 13 too.
+//
+// The driver of the blocks' keys is MP0 14's alone, as psp_v13_0.c has no function for it.
+// [psp_v14_0.c psp_v14_0_bootloader_load_ipkeymgr_drv(); amdgpu_ucode.h
+// PSP_FW_TYPE_PSP_IPKEYMGR_DRV. tinygrad leaves it out]
 struct PspBootStep {
   PspPart part;
   PspBootloaderCommand command;
 };
-inline constexpr PspBootStep kPspBootSteps[] = {
+inline constexpr PspBootStep kPspBootStepsGc11[] = {
     {PspPart::Kdb, PspBootloaderCommand::LoadKeyDatabase},
-    {PspPart::Spl, PspBootloaderCommand::LoadTosSplTable},
+    {PspPart::Kdb, PspBootloaderCommand::LoadTosSplTable},
     {PspPart::SysDrv, PspBootloaderCommand::LoadSysDrv},
     {PspPart::SocDrv, PspBootloaderCommand::LoadSocDrv},
     {PspPart::IntfDrv, PspBootloaderCommand::LoadIntfDrv},
@@ -118,9 +123,20 @@ inline constexpr PspBootStep kPspBootSteps[] = {
     {PspPart::RasDrv, PspBootloaderCommand::LoadRasDrv},
     {PspPart::Sos, PspBootloaderCommand::LoadSos},
 };
-// The part that a step loads.
-constexpr PspPart part_of(const PspBootStep& step, BareChip chip) {
-  return chip == BareChip::Gc11 && step.part == PspPart::Spl ? PspPart::Kdb : step.part;
+inline constexpr PspBootStep kPspBootStepsGc12[] = {
+    {PspPart::Kdb, PspBootloaderCommand::LoadKeyDatabase},
+    {PspPart::Spl, PspBootloaderCommand::LoadTosSplTable},
+    {PspPart::SysDrv, PspBootloaderCommand::LoadSysDrv},
+    {PspPart::SocDrv, PspBootloaderCommand::LoadSocDrv},
+    {PspPart::IntfDrv, PspBootloaderCommand::LoadIntfDrv},
+    {PspPart::DbgDrv, PspBootloaderCommand::LoadDbgDrv},
+    {PspPart::RasDrv, PspBootloaderCommand::LoadRasDrv},
+    {PspPart::IpKeyManagerDrv, PspBootloaderCommand::LoadIpKeyManagerDrv},
+    {PspPart::Sos, PspBootloaderCommand::LoadSos},
+};
+constexpr std::span<const PspBootStep> boot_steps_of(BareChip chip) {
+  if (chip == BareChip::Gc11) return kPspBootStepsGc11;
+  return kPspBootStepsGc12;
 }
 // Mailboxes: bit 31 of 35 says that the boot loader, of 64 that the operating system is ready.
 inline constexpr u32 kPspReady = 0x8000'0000, kPspStatusMask = 0xffff;

@@ -41,8 +41,8 @@ Result<void> wait_for_bootloader(const RegisterAccess& registers) {
 
 Result<void> load_operating_system(const BootTarget& target, const Firmware& firmware) {
   const RegisterAccess& registers = target.registers;
-  for (const hw::PspBootStep& step : hw::kPspBootSteps) {
-    const hw::PspImage* image = find(firmware, part_of(step, registers.caps().chip));
+  for (const hw::PspBootStep& step : hw::boot_steps_of(registers.caps().chip)) {
+    const hw::PspImage* image = find(firmware, step.part);
     if (image == nullptr) continue;
     TRY(wait_for_bootloader(registers));
     TRY(put_message(target, image->bytes));

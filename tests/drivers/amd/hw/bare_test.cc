@@ -191,14 +191,16 @@ TEST(PspRecords, NumberFirmwareAsTheKernel) {
   using Step = std::pair<u32, u32>;
   const auto steps = [](BareChip chip) {
     std::vector<Step> all;
-    for (const PspBootStep& step : kPspBootSteps)
-      all.emplace_back(static_cast<u32>(part_of(step, chip)), static_cast<u32>(step.command));
+    for (const PspBootStep& step : boot_steps_of(chip))
+      all.emplace_back(static_cast<u32>(step.part), static_cast<u32>(step.command));
     return all;
   };
   std::vector<Step> theirs{{3, 0x80000}, {3, 0x10000000}, {2, 0x10000},  {7, 0xb0000},
                            {8, 0xd0000}, {9, 0xc0000},    {10, 0xe0000}, {1, 0x20000}};
   EXPECT_EQ(steps(BareChip::Gc11), theirs);
   theirs[1].first = 5;
+  // The kernel's alone: PSP_FW_TYPE_PSP_IPKEYMGR_DRV, PSP_BL__LOAD_IPKEYMGRDRV.
+  theirs.insert(theirs.end() - 1, {11, 0xf0000});
   EXPECT_EQ(steps(BareChip::Gc12), theirs);
   EXPECT_EQ(kPspCreateRing, 0x20000u);
   EXPECT_EQ(kPspDestroyRings, 0x30000u);
