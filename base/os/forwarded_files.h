@@ -6,19 +6,25 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "base/os/files.h"
+#include "base/os/descriptor_files.h"
 
 namespace doorbell::os {
 
-class ForwardedFiles : public Files {
+class ForwardedFiles : public DescriptorFiles {
  public:
   // `files` is borrowed, and used only by calls.
   explicit ForwardedFiles(Files& files) : files_(files) {}
 
   Result<std::unique_ptr<File>> open(const std::string& path, Access access) override {
     return files_.open(path, access);
+  }
+  Result<std::unique_ptr<File>> adopt(int descriptor, std::string what) override {
+    auto* const door = dynamic_cast<DescriptorFiles*>(&files_);
+    if (door == nullptr) return fail(ErrorKind::Unsupported, "a descriptor of {}", what);
+    return door->adopt(descriptor, std::move(what));
   }
   Result<Mapping> map_anonymous(const MapRequest& request) override {
     return files_.map_anonymous(request);

@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/os/descriptor_files.h"
 #include "base/os/host.h"
 #include "base/util/try.h"
 
@@ -161,7 +162,7 @@ std::string behind_links(std::string path) {
   return path;
 }
 
-class HostFiles final : public Files {
+class HostFiles final : public DescriptorFiles {
  public:
   Result<std::unique_ptr<File>> open(const std::string& path, Access access) override {
     int flags = O_CLOEXEC;
@@ -177,6 +178,10 @@ class HostFiles final : public Files {
     while (descriptor < 0 && errno == EINTR);
     if (descriptor < 0) return fail_errno(errno, "open {}", path);
     return std::make_unique<HostFile>(descriptor, path);
+  }
+
+  Result<std::unique_ptr<File>> adopt(int descriptor, std::string what) override {
+    return std::make_unique<HostFile>(descriptor, std::move(what));
   }
 
   Result<Mapping> map_anonymous(const MapRequest& request) override {

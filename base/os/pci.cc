@@ -1,5 +1,5 @@
 // [torvalds/linux Documentation/PCI/sysfs-pci.rst; drivers/pci/pci-sysfs.c resource_show(): a line
-// "start end flags" for each region]
+// "start end flags" for each region; Documentation/ABI/testing/sysfs-bus-pci resourceN_resize]
 #include "base/os/pci.h"
 
 #include <fmt/format.h>
@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/os/vfio_calls.h"
 #include "base/util/try.h"
 
 namespace doorbell::os {
@@ -43,6 +44,35 @@ Result<PciRegion> parse_region(std::string_view line, const std::string& path) {
   return PciRegion{start, end - start + 1};
 }
 
+// What begins at an offset of a file, which it borrows.
+class FilePart final : public File {
+ public:
+  FilePart(File& file, u64 offset) : file_(file), offset_(offset) {}
+  Result<usize> read_at(u64 offset, std::span<u8> into) override {
+    return file_.read_at(offset_ + offset, into);
+  }
+  Result<void> write_at(u64 offset, std::span<const u8> bytes) override {
+    return file_.write_at(offset_ + offset, bytes);
+  }
+  Result<u64> size() override { return file_.size(); }
+  Result<Mapping> map(const MapRequest& request) override { return file_.map(moved(request)); }
+  Result<MappedRegisters> map_registers(const MapRequest& request) override {
+    return file_.map_registers(moved(request));
+  }
+  Result<int> ioctl(unsigned long request, void* argument) override {
+    return file_.ioctl(request, argument);
+  }
+  int descriptor() const override { return file_.descriptor(); }
+
+ private:
+  MapRequest moved(MapRequest request) const {
+    request.offset += offset_;
+    return request;
+  }
+  File& file_;
+  const u64 offset_;
+};
+
 }  // namespace
 
 Result<std::vector<PciId>> list_pci(Files& files, u16 vendor) {
@@ -62,9 +92,15 @@ Result<std::vector<PciId>> list_pci(Files& files, u16 vendor) {
   return found;
 }
 
-Result<std::unique_ptr<PciDevice>> PciDevice::open(Files& files, const PciId& id) {
+bool is_left_to_vfio(Files& files, const PciId& id) {
+  return is_left_to_vfio(files, fmt::format("{}/{}", kDevices, id.address));
+}
+
+Result<std::unique_ptr<PciDevice>> PciDevice::open(Files& files, const PciId& id,
+                                                   VfioContainer* vfio) {
   const std::string folder = fmt::format("{}/{}", kDevices, id.address);
-  if (files.exists(folder + "/driver")) {
+  const bool is_vfio = vfio != nullptr && is_left_to_vfio(files, folder);
+  if (!is_vfio && files.exists(folder + "/driver")) {
     TRY(const FileStatus driver, files.status(folder + "/driver"));
     const std::string name = driver.path.substr(driver.path.rfind('/') + 1);
     return fail(ErrorKind::Busy,
@@ -73,22 +109,35 @@ Result<std::unique_ptr<PciDevice>> PciDevice::open(Files& files, const PciId& id
                 id.address, name, id.address, folder);
   }
   std::unique_ptr<PciDevice> device(new PciDevice(files, id, folder));
-  Result<std::unique_ptr<File>> config = files.open(folder + "/config", Access::ReadWrite);
+  TRY(device->open_config(is_vfio ? vfio : nullptr));
+  TRY(device->read_regions());
+  return device;
+}
+
+// VFIO turns a device on when it is opened, and gives it to one process alone.
+Result<void> PciDevice::open_config(VfioContainer* vfio) {
+  if (vfio != nullptr) {
+    TRY(vfio_device_, vfio->open_device(folder_, id_.address));
+    TRY(const u64 offset, VfioContainer::region_offset(*vfio_device_, vfio::kConfigRegion));
+    config_ = std::make_unique<FilePart>(*vfio_device_, offset);
+    return {};
+  }
+  Result<std::unique_ptr<File>> config = files_.open(folder_ + "/config", Access::ReadWrite);
   if (!config)
     return fail(config.error().kind,
                 "PCI device {} cannot be opened: {}; it takes root, or write access to the files "
                 "of {}",
-                id.address, config.error().message, folder);
-  device->config_ = std::move(*config);
-  TRY(const bool locked, device->config_->try_lock());
-  if (!locked) return fail(ErrorKind::Busy, "PCI device {} is used by another process", id.address);
+                id_.address, config.error().message, folder_);
+  config_ = std::move(*config);
+  TRY(const bool locked, config_->try_lock());
+  if (!locked)
+    return fail(ErrorKind::Busy, "PCI device {} is used by another process", id_.address);
   // A device that nobody has driven since it was started may be off.
-  if (Result<std::unique_ptr<File>> enable = files.open(folder + "/enable", Access::ReadWrite)) {
+  if (Result<std::unique_ptr<File>> enable = files_.open(folder_ + "/enable", Access::ReadWrite)) {
     const std::string_view on = "1";
     TRY((*enable)->write_at(0, {reinterpret_cast<const u8*>(on.data()), on.size()}));
   }
-  TRY(device->read_regions());
-  return device;
+  return {};
 }
 
 Result<void> PciDevice::read_regions() {
@@ -103,6 +152,36 @@ Result<void> PciDevice::read_regions() {
     rest.remove_prefix(end + 1);
   }
   return {};
+}
+
+// Read, the file has the sizes as a bitmap in hexadecimal, bit n of 2^n MiB; written, n. The kernel
+// takes all of the device's resource files away meanwhile, and with them what is mapped.
+// [pci-sysfs.c __resource_resize_show(), __resource_resize_store()]
+Result<void> PciDevice::enlarge_region(usize region, u64 bytes) {
+  constexpr unsigned kLargest = 43;  // 8 EiB
+  const auto bytes_of = [](unsigned bit) { return u64{1} << (20 + bit); };
+  const std::string path = fmt::format("{}/resource{}_resize", folder_, region);
+  if (!files_.exists(path))
+    return fail(ErrorKind::Unsupported, "region {} of PCI device {} has one size only", region,
+                id_.address);
+  TRY(const std::string text, read_text(files_, path));
+  TRY(const u64 sizes, parse_hex("0x" + text, path));
+  unsigned first = 0;  // the smallest that holds all, or the largest
+  while (first < kLargest && (bytes_of(first) < bytes || (sizes >> first & 1) == 0)) ++first;
+  std::string why_not = "the device has no larger one";
+  for (unsigned bit = first + 1; bit-- > 0 && bytes_of(bit) > regions_[region].bytes;) {
+    if ((sizes >> bit & 1) == 0) continue;
+    TRY(const std::unique_ptr<File> file, files_.open(path, Access::ReadWrite));
+    const std::string number = std::to_string(bit);
+    Result<void> resized =
+        file->write_at(0, {reinterpret_cast<const u8*>(number.data()), number.size()});
+    TRY(read_regions());
+    if (resized) break;
+    why_not = resized.error().message;
+  }
+  if (regions_[region].bytes >= bytes) return {};
+  return fail(ErrorKind::Unsupported, "region {} of PCI device {} has {} MiB of {}: {}", region,
+              id_.address, regions_[region].bytes >> 20, bytes >> 20, why_not);
 }
 
 Result<u16> PciDevice::read_config(u64 offset) {
@@ -134,6 +213,10 @@ Result<void> PciDevice::set_bus_master(bool on) {
 Result<std::unique_ptr<File>> PciDevice::open_region(usize region, const char* suffix) {
   if (region >= regions_.size() || regions_[region].bytes == 0)
     return fail(ErrorKind::Unsupported, "PCI device {} has no region {}", id_.address, region);
+  if (vfio_device_ != nullptr) {
+    TRY(const u64 offset, VfioContainer::region_offset(*vfio_device_, static_cast<u32>(region)));
+    return std::make_unique<FilePart>(*vfio_device_, offset);
+  }
   return files_.open(fmt::format("{}/resource{}{}", folder_, region, suffix), Access::ReadWrite);
 }
 

@@ -15,7 +15,28 @@ constexpr u64 kPresent = u64{1} << 63, kPageNumber = (u64{1} << 55) - 1;
 
 }  // namespace
 
-Result<PinnedMemory> PinnedMemory::allocate(Files& files, u64 bytes, bool inherited) {
+Result<PinnedMemory> PinnedMemory::allocate(Files& files, u64 bytes, bool inherited,
+                                            VfioContainer* vfio) {
+  const bool has_iommu = vfio != nullptr && vfio->has_iommu();
+  const u64 page = host_page_bytes();
+  PinnedMemory memory;
+  MapRequest request;
+  request.size = (bytes + page - 1) / page * page;
+  request.writable = true;
+  request.populate = !has_iommu;
+  request.locked = !has_iommu;
+  request.inherited = inherited;
+  TRY(memory.mapping_, files.map_anonymous(request));
+  if (has_iommu) {
+    TRY(memory.dma_, vfio->map(memory.bytes()));
+    memory.ranges_.push_back({memory.dma_.address(), request.size});
+    return memory;
+  }
+  TRY(memory.find_on_bus(files));
+  return memory;
+}
+
+Result<void> PinnedMemory::find_on_bus(Files& files) {
   // Kernels without compaction have no such file.
   if (const Result<std::string> moves = read_text(files, kCompaction); moves && *moves != "0\n")
     return fail(ErrorKind::Unsupported,
@@ -23,19 +44,10 @@ Result<PinnedMemory> PinnedMemory::allocate(Files& files, u64 bytes, bool inheri
                 "find it: echo 0 > {}",
                 kCompaction);
   const u64 page = host_page_bytes();
-  bytes = (bytes + page - 1) / page * page;
-  PinnedMemory memory;
-  MapRequest request;
-  request.size = bytes;
-  request.writable = true;
-  request.populate = true;
-  request.locked = true;
-  request.inherited = inherited;
-  TRY(memory.mapping_, files.map_anonymous(request));
   TRY(const std::unique_ptr<File> map, files.open(kPageMap, Access::Read));
-  std::vector<u64> entries(bytes / page);
+  std::vector<u64> entries(mapping_.size() / page);
   const std::span<u8> into(reinterpret_cast<u8*>(entries.data()), entries.size() * sizeof(u64));
-  const u64 first = reinterpret_cast<u64>(memory.mapping_.data()) / page;
+  const u64 first = reinterpret_cast<u64>(mapping_.data()) / page;
   TRY(const usize count, map->read_at(first * sizeof(u64), into));
   if (count != into.size())
     return fail(ErrorKind::Os, "{} ends behind {} of {} bytes", kPageMap, count, into.size());
@@ -46,13 +58,12 @@ Result<PinnedMemory> PinnedMemory::allocate(Files& files, u64 bytes, bool inheri
                   "{} does not say where memory lies: it takes root, or the capability "
                   "CAP_SYS_ADMIN",
                   kPageMap);
-    std::vector<BusRange>& ranges = memory.ranges_;
-    if (!ranges.empty() && ranges.back().address + ranges.back().bytes == address)
-      ranges.back().bytes += page;
+    if (!ranges_.empty() && ranges_.back().address + ranges_.back().bytes == address)
+      ranges_.back().bytes += page;
     else
-      ranges.push_back({address, page});
+      ranges_.push_back({address, page});
   }
-  return memory;
+  return {};
 }
 
 }  // namespace doorbell::os

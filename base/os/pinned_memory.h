@@ -1,10 +1,10 @@
 // PinnedMemory: memory of this process that stays where it is, with the addresses that a device
-// without an IOMMU reaches it at.
+// reaches it at: its places on the bus, or those that a VFIO container with an IOMMU gave it.
 #pragma once
 
 #include <vector>
 
-#include "base/os/files.h"
+#include "base/os/vfio.h"
 
 namespace doorbell::os {
 
@@ -17,13 +17,18 @@ class PinnedMemory {
  public:
   // Whole pages, zeroed. It takes the right to see where pages lie (root, CAP_SYS_ADMIN), and a
   // kernel that does not move locked pages; errors say so.
-  static Result<PinnedMemory> allocate(Files& files, u64 bytes, bool inherited);
+  // Through a container that has an IOMMU it takes neither.
+  static Result<PinnedMemory> allocate(Files& files, u64 bytes, bool inherited,
+                                       VfioContainer* vfio = nullptr);
 
   std::span<u8> bytes() const { return mapping_.bytes(); }
   const std::vector<BusRange>& ranges() const { return ranges_; }
 
  private:
+  Result<void> find_on_bus(Files& files);
+
   Mapping mapping_;
+  VfioContainer::Dma dma_;  // goes before the memory
   std::vector<BusRange> ranges_;
 };
 

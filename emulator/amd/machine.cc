@@ -228,7 +228,8 @@ Result<std::unique_ptr<Machine>> Machine::create(MachineOptions options) {
                     index, device->slot.node->name);
       TRY(CardState* const card, parts.open_card(*device));
       parts.bare.push_back(std::make_unique<BareGpu>(
-          *device, parts.checks, parts.bus, [state = &parts] { return state->ticks(); }, card));
+          *device, parts.checks, parts.bus, [state = &parts] { return state->ticks(); },
+          BareGpu::Region{parts.options.shown_bytes, parts.options.most_shown_bytes}, card));
     }
     Interrupts& interrupts = parts.options.bare ? static_cast<Interrupts&>(*parts.bare.back())
                                                 : parts.kfd->interrupts(index);
@@ -270,7 +271,8 @@ void Machine::tell_leaks() {
 }
 
 std::unique_ptr<os::Files> Machine::files(os::Files& host) {
-  if (state_->options.bare) return std::make_unique<BareFiles>(state_->bare, state_->bus, host);
+  if (state_->options.bare)
+    return std::make_unique<BareFiles>(state_->bare, state_->bus, host, state_->options.vfio);
   return std::make_unique<KfdFiles>(*state_->kfd, host);
 }
 

@@ -23,12 +23,19 @@ class Breakpoints;
 class Kfd;
 class PacketHook;
 
+// Whether bare GPUs are left to vfio-pci, behind an IOMMU or not.
+enum class Vfio : u8 { None, Iommu, WithoutIommu };
+
 struct MachineOptions {
   std::vector<std::string> gpus = {"gfx1100"};  // as make_slots() of kfd/topology.h takes them
   bool bare = false;  // no kernel driver has them: they are PCI devices (bare/bare_files.h)
   // A folder where bare cards are kept when a process ends; the next one finds them as they were
   // left. Empty: they are new in each machine.
   std::string cards;
+  // How much of a bare card's memory its region on the bus shows at first, and how much the bridge
+  // above has room for: powers of two; 0: all.
+  u64 shown_bytes = 0, most_shown_bytes = 0;
+  Vfio vfio = Vfio::None;
   std::string checks = "error";  // as Checks::configure() takes it
   bool adversarial = false;      // the weakest legal hardware, instead of the fastest
   bool lockstep = false;         // no threads: the doors move the machine, the same for a seed

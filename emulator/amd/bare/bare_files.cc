@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -24,26 +25,7 @@ constexpr u64 kPresent = u64{1} << 63;
 
 std::vector<u8> bytes_of(const std::string& text) { return {text.begin(), text.end()}; }
 
-// What all of these files lack.
-class PlainFile : public os::File {
- public:
-  Result<usize> read_at(u64 offset, std::span<u8>) override {
-    return fail_errno(EINVAL, "read at {:#x}", offset);
-  }
-  Result<void> write_at(u64 offset, std::span<const u8>) override {
-    return fail_errno(EACCES, "write at {:#x}", offset);
-  }
-  Result<u64> size() override { return u64{4096}; }
-  Result<os::Mapping> map(const os::MapRequest& request) override {
-    return fail_errno(ENODEV, "map {:#x} bytes", request.size);
-  }
-  Result<int> ioctl(unsigned long request, void*) override {
-    return fail_errno(ENOTTY, "ioctl {:#x}", request);
-  }
-  int descriptor() const override { return -1; }
-};
-
-class BytesFile final : public PlainFile {
+class BytesFile final : public UnsupportedFile {
  public:
   explicit BytesFile(const std::vector<u8>& bytes) : bytes_(bytes) {}
   Result<usize> read_at(u64 offset, std::span<u8> into) override {
@@ -58,12 +40,49 @@ class BytesFile final : public PlainFile {
   const std::vector<u8>& bytes_;
 };
 
-class EnableFile final : public PlainFile {
+class TextFile final : public UnsupportedFile {
+ public:
+  explicit TextFile(const std::string& text) : bytes_(bytes_of(text)), file_(bytes_) {}
+  Result<usize> read_at(u64 offset, std::span<u8> into) override {
+    return file_.read_at(offset, into);
+  }
+
+ private:
+  const std::vector<u8> bytes_;
+  BytesFile file_;
+};
+
+// [pci-sysfs.c __resource_resize_show(), __resource_resize_store(): EBUSY with a driver;
+// setup-res.c pci_resize_resource(): EINVAL for a size that the device does not have, ENOSPC
+// without room]
+class ResizeFile final : public UnsupportedFile {
+ public:
+  ResizeFile(BareGpu& gpu, bool has_driver) : gpu_(gpu), has_driver_(has_driver) {}
+  Result<usize> read_at(u64 offset, std::span<u8> into) override {
+    return TextFile(fmt::format("{:016x}\n", gpu_.shown_sizes())).read_at(offset, into);
+  }
+  Result<void> write_at(u64, std::span<const u8> bytes) override {
+    if (has_driver_) return fail_errno(EBUSY, "resize a region of a device with a driver");
+    u64 bit = 0;
+    const char* const text = reinterpret_cast<const char*>(bytes.data());
+    const auto [end, error] = std::from_chars(text, text + bytes.size(), bit);
+    if (error != std::errc() || bit >= 64 || (gpu_.shown_sizes() >> bit & 1) == 0)
+      return fail_errno(EINVAL, "resize a region to bit {}", bit);
+    if (!gpu_.resize(bit)) return fail_errno(ENOSPC, "resize a region to {} MiB", u64{1} << bit);
+    return {};
+  }
+
+ private:
+  BareGpu& gpu_;
+  const bool has_driver_;
+};
+
+class EnableFile final : public UnsupportedFile {
  public:
   Result<void> write_at(u64, std::span<const u8>) override { return {}; }
 };
 
-class ConfigFile final : public PlainFile {
+class ConfigFile final : public UnsupportedFile {
  public:
   explicit ConfigFile(BareGpu& gpu) : gpu_(gpu) {}
   ~ConfigFile() override {
@@ -115,35 +134,59 @@ class DoorbellTrap final : public os::MmioTrap {
   BareGpu& gpu_;
 };
 
-class RegionFile final : public PlainFile {
+class RegionFile final : public UnsupportedFile {
  public:
   RegionFile(BareGpu& gpu, int region) : gpu_(gpu), region_(region) {}
   Result<os::Mapping> map(const os::MapRequest& request) override {
-    if (region_ != 0 || request.size > gpu_.memory_bytes())
+    if (region_ != 0 || request.size > gpu_.shown_bytes())
       return fail_errno(EINVAL, "map {:#x} bytes of region {}", request.size, region_);
     os::MapRequest inner = request;
     inner.offset = 0;
-    return os::map_descriptor(gpu_.device().memory->descriptor(), inner, "a GPU's memory");
+    TRY(os::Mapping memory,
+        os::map_descriptor(gpu_.device().memory->descriptor(), inner, "a GPU's memory"));
+    gpu_.note_mapped(1);
+    u8* const data = memory.data();
+    const usize bytes = memory.size();
+    return os::Mapping(
+        data, bytes,
+        [](void* context, u8*, usize) {
+          const std::unique_ptr<Shown> shown(static_cast<Shown*>(context));
+          shown->gpu.note_mapped(-1);
+        },
+        new Shown{gpu_, std::move(memory)});
   }
   Result<os::MappedRegisters> map_registers(const os::MapRequest& request) override {
-    os::MmioTrap* trap = nullptr;
+    std::unique_ptr<os::MmioTrap> made;
     if (region_ == 2)
-      trap = new DoorbellTrap(gpu_);
+      made = std::make_unique<DoorbellTrap>(gpu_);
     else if (region_ == 5)
-      trap = new RegisterTrap(gpu_);
+      made = std::make_unique<RegisterTrap>(gpu_);
     else
       return fail_errno(EINVAL, "map registers of region {}", region_);
-    os::Mapping mapping(nullptr, request.size, release, trap);
+    os::MmioTrap* const trap = made.get();
+    gpu_.note_mapped(1);
+    os::Mapping mapping(nullptr, request.size, release, new Trapped{gpu_, std::move(made)});
     return os::MappedRegisters{std::move(mapping), os::Mmio(*trap, request.size)};
   }
 
  private:
-  static void release(void* trap, u8*, usize) { delete static_cast<os::MmioTrap*>(trap); }
+  struct Shown {
+    BareGpu& gpu;
+    os::Mapping memory;
+  };
+  struct Trapped {
+    BareGpu& gpu;
+    std::unique_ptr<os::MmioTrap> trap;
+  };
+  static void release(void* context, u8*, usize) {
+    const std::unique_ptr<Trapped> trapped(static_cast<Trapped*>(context));
+    trapped->gpu.note_mapped(-1);
+  }
   BareGpu& gpu_;
   const int region_;
 };
 
-class PageMapFile final : public PlainFile {
+class PageMapFile final : public UnsupportedFile {
  public:
   explicit PageMapFile(BusMemory& bus) : bus_(bus) {}
   Result<usize> read_at(u64 offset, std::span<u8> into) override {
@@ -161,16 +204,15 @@ class PageMapFile final : public PlainFile {
 };
 
 std::string region_lines(const BareGpu& gpu) {
-  const u64 registers = gpu.memory_address() + (u64{1} << 37);
   struct Region {
     u64 start = 0, bytes = 0;
   };
-  const Region regions[6] = {{gpu.memory_address(), gpu.memory_bytes()},
+  const Region regions[6] = {{gpu.shown_address(), gpu.shown_bytes()},
                              {},
-                             {registers + (u64{1} << 30), BareGpu::kDoorbellBytes},
+                             {gpu.doorbell_address(), BareGpu::kDoorbellBytes},
                              {},
                              {},
-                             {registers, BareGpu::kRegisterBytes}};
+                             {gpu.register_address(), BareGpu::kRegisterBytes}};
   std::string text;
   for (const Region& region : regions)
     text += fmt::format("0x{:016x} 0x{:016x} 0x{:016x}\n", region.start,
@@ -179,21 +221,50 @@ std::string region_lines(const BareGpu& gpu) {
   return text;
 }
 
-std::string folder_of(BareGpu& gpu) {
-  return fmt::format("{}/0000:{:02x}:00.0", kDevices, gpu.device().slot.bus());
-}
+std::string folder_of(BareGpu& gpu) { return fmt::format("{}/{}", kDevices, address_of(gpu)); }
+
+// Links under /sys, of devices that are left to VFIO.
+constexpr const char *kDriver = "/driver", *kGroup = "/iommu_group";
 
 bool is_machines(const std::string& path) {
   return path == kDevices || path.starts_with(std::string(kDevices) + "/") ||
-         path.starts_with("/lib/firmware/") || path.starts_with("/sys/class/kfd") ||
-         path.starts_with("/sys/devices/virtual/kfd") || path == "/dev/kfd";
+         path.starts_with("/dev/vfio/") || path.starts_with("/lib/firmware/") ||
+         path.starts_with("/sys/class/kfd") || path.starts_with("/sys/devices/virtual/kfd") ||
+         path == "/dev/kfd";
 }
 
 }  // namespace
 
+Result<usize> UnsupportedFile::read_at(u64 offset, std::span<u8>) {
+  return fail_errno(EINVAL, "read at {:#x}", offset);
+}
+Result<void> UnsupportedFile::write_at(u64 offset, std::span<const u8>) {
+  return fail_errno(EACCES, "write at {:#x}", offset);
+}
+Result<os::Mapping> UnsupportedFile::map(const os::MapRequest& request) {
+  return fail_errno(ENODEV, "map {:#x} bytes", request.size);
+}
+Result<int> UnsupportedFile::ioctl(unsigned long request, void*) {
+  return fail_errno(ENOTTY, "ioctl {:#x}", request);
+}
+
+std::string address_of(BareGpu& gpu) {
+  return fmt::format("0000:{:02x}:00.0", gpu.device().slot.bus());
+}
+
+std::unique_ptr<os::File> make_config_file(BareGpu& gpu) {
+  return std::make_unique<ConfigFile>(gpu);
+}
+
+std::unique_ptr<os::File> make_region_file(BareGpu& gpu, int region) {
+  return std::make_unique<RegionFile>(gpu, region);
+}
+
 BareFiles::BareFiles(std::span<const std::unique_ptr<BareGpu>> gpus, BusMemory& bus,
-                     os::Files& host)
+                     os::Files& host, Vfio vfio)
     : ForwardedFiles(host), gpus_(gpus), bus_(bus) {
+  if (vfio != Vfio::None) vfio_.emplace(gpus, bus, vfio == Vfio::Iommu);
+  if (vfio == Vfio::Iommu) bus.use_iommu();
   texts_[kCompaction] = bytes_of("0\n");
   for (const auto& gpu : gpus) {
     const std::string folder = folder_of(*gpu);
@@ -201,7 +272,8 @@ BareFiles::BareFiles(std::span<const std::unique_ptr<BareGpu>> gpus, BusMemory& 
     texts_[folder + "/vendor"] = bytes_of("0x1002\n");
     texts_[folder + "/device"] = bytes_of(fmt::format("{:#06x}\n", node.device_id));
     texts_[folder + "/class"] = bytes_of("0x030000\n");
-    texts_[folder + "/resource"] = bytes_of(region_lines(*gpu));
+    // Their names; what is in them changes.
+    for (const char* name : {"/resource", "/resource0_resize"}) texts_[folder + name] = {};
     for (auto& [name, bytes] : make_firmware_files(node))
       texts_[fmt::format("{}/{}", kFirmware, name)] = std::move(bytes);
   }
@@ -209,18 +281,44 @@ BareFiles::BareFiles(std::span<const std::unique_ptr<BareGpu>> gpus, BusMemory& 
 
 Result<std::unique_ptr<os::File>> BareFiles::open(const std::string& path, os::Access access) {
   if (path == kPageMap) return std::make_unique<PageMapFile>(bus_);
-  if (const auto text = texts_.find(path); text != texts_.end())
-    return std::make_unique<BytesFile>(text->second);
   for (const auto& gpu : gpus_) {
     const std::string folder = folder_of(*gpu);
-    if (path == folder + "/config") return std::make_unique<ConfigFile>(*gpu);
+    if (path == folder + "/resource") return std::make_unique<TextFile>(region_lines(*gpu));
+    if (path == folder + "/resource0_resize")
+      return std::make_unique<ResizeFile>(*gpu, vfio_.has_value());
+    if (path == folder + "/config") return make_config_file(*gpu);
     if (path == folder + "/enable") return std::make_unique<EnableFile>();
     for (const int region : {0, 2, 5})
       if (path == fmt::format("{}/resource{}", folder, region))
-        return std::make_unique<RegionFile>(*gpu, region);
+        return make_region_file(*gpu, region);
   }
+  if (const auto text = texts_.find(path); text != texts_.end())
+    return std::make_unique<BytesFile>(text->second);
+  if (vfio_ && vfio_->exists(path)) return vfio_->open(path);
   if (is_machines(path)) return fail_errno(ENOENT, "open {}", path);
   return ForwardedFiles::open(path, access);
+}
+
+Result<std::unique_ptr<os::File>> BareFiles::adopt(int descriptor, std::string what) {
+  if (vfio_)
+    if (std::unique_ptr<os::File> device = vfio_->adopt(descriptor)) return device;
+  return ForwardedFiles::adopt(descriptor, std::move(what));
+}
+
+Result<os::FileStatus> BareFiles::status(const std::string& path) {
+  os::FileStatus status{.kind = os::FileStatus::Kind::Folder};
+  for (const auto& gpu : gpus_) {
+    if (!vfio_) break;
+    if (path == folder_of(*gpu) + kDriver) {
+      status.path = "/sys/bus/pci/drivers/vfio-pci";
+      return status;
+    }
+    if (path == folder_of(*gpu) + kGroup) {
+      status.path = fmt::format("/sys/kernel/iommu_groups/{}", VfioFiles::group_of(*gpu));
+      return status;
+    }
+  }
+  return ForwardedFiles::status(path);
 }
 
 struct BareFiles::Pinned {
@@ -255,7 +353,10 @@ Result<std::vector<std::string>> BareFiles::list(const std::string& path) {
 }
 
 bool BareFiles::exists(const std::string& path) {
-  if (texts_.contains(path)) return true;
+  if (texts_.contains(path) || (vfio_ && vfio_->exists(path))) return true;
+  for (const auto& gpu : gpus_)
+    if (vfio_ && (path == folder_of(*gpu) + kDriver || path == folder_of(*gpu) + kGroup))
+      return true;
   if (!is_machines(path)) return ForwardedFiles::exists(path);
   const auto after = texts_.lower_bound(path + "/");
   return after != texts_.end() && after->first.starts_with(path + "/");

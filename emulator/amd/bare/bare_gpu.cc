@@ -3,7 +3,9 @@
 
 #include <sys/file.h>
 
+#include <algorithm>
 #include <bit>
+#include <cstring>
 
 #include <fmt/format.h>
 
@@ -77,10 +79,12 @@ bool is_awake_always(amd::hw::Reg reg) {
 }  // namespace
 
 BareGpu::BareGpu(Device& device, Checks& checks, BusMemory& bus, std::function<u64()> now_ticks,
-                 CardState* card)
+                 const Region& region, CardState* card)
     : device_(device),
       checks_(checks),
+      bus_(bus),
       now_ticks_(std::move(now_ticks)),
+      region_(region),
       chip_(*bare_chip(*device.slot.node)),
       own_card_(card == nullptr ? std::make_unique<CardState>() : nullptr),
       card_(card == nullptr ? *own_card_ : *card),
@@ -96,7 +100,10 @@ BareGpu::BareGpu(Device& device, Checks& checks, BusMemory& bus, std::function<u
   queue_registers_ = bases_of(queue.block)[queue.segment] + queue.offset;
   const std::vector<u8> table = make_discovery_table(*device.slot.node);
   std::copy(table.begin(), table.end(), memory_.at(memory_.bytes() - amd::hw::kDiscoveryFromEnd));
-  bus.add_window(memory_address(), memory_.bytes(), memory_.at(0), device.slot.index);
+  if (card_.magic != CardState::kMagic) {
+    card_.shown_bytes = region.bytes == 0 ? std::bit_ceil(memory_.bytes()) : region.bytes;
+  }
+  show_on_bus();
   // A card that another process left is as it was: its queues are on, and nobody runs them any
   // more, as on hardware after a hang.
   if (card_.magic == CardState::kMagic) return;
@@ -137,8 +144,72 @@ void BareGpu::reset() {
   value(Reg::Sdma0F32Cntl) = copy_halt();
 }
 
-u64 BareGpu::memory_bytes() const { return std::bit_ceil(memory_.bytes()); }
-u64 BareGpu::memory_address() const { return kBusOfGpus + device_.slot.index * kBusOfGpu; }
+// ---- regions of the bus -------------------------------------------------------------------------
+
+u64 BareGpu::shown_bytes() const {
+  std::lock_guard lock(mutex_);
+  return card_.shown_bytes;
+}
+
+u64 BareGpu::shown_address() const {
+  constexpr u64 kOfSmall = u64{1} << 36;
+  const bool is_small = shown_bytes() < std::bit_ceil(memory_.bytes());
+  return kBusOfGpus + device_.slot.index * kBusOfGpu + (is_small ? kOfSmall : 0);
+}
+
+u64 BareGpu::register_address() const {
+  constexpr u64 kOfRegisters = u64{1} << 37;
+  return kBusOfGpus + device_.slot.index * kBusOfGpu + kOfRegisters;
+}
+
+u64 BareGpu::doorbell_address() const { return register_address() + (u64{1} << 30); }
+
+u64 BareGpu::shown_sizes() const {
+  constexpr unsigned kSmallest = 8;  // 256 MiB
+  const unsigned largest =
+      static_cast<unsigned>(std::countr_zero(std::bit_ceil(memory_.bytes()))) - 20;
+  return ((u64{2} << largest) - 1) >> kSmallest << kSmallest;
+}
+
+bool BareGpu::resize(u64 log2_mib) {
+  if (log2_mib >= 44 || (shown_sizes() >> log2_mib & 1) == 0) return false;
+  {
+    std::lock_guard lock(mutex_);
+    if (mapped_regions_ != 0)
+      checks_.report(kRegionMapped, fmt::format("the memory's region is resized, and {} regions "
+                                                "of the device are mapped",
+                                                mapped_regions_));
+    const u64 bytes = kMiB << log2_mib;
+    if (region_.most != 0 && bytes > region_.most) return false;
+    card_.shown_bytes = bytes;
+  }
+  show_on_bus();
+  return true;
+}
+
+void BareGpu::show_on_bus() {
+  bus_.set_window(shown_address(), std::min(shown_bytes(), memory_.bytes()), memory_.at(0),
+                  device_.slot.index);
+}
+
+void BareGpu::note_mapped(int change) {
+  std::lock_guard lock(mutex_);
+  mapped_regions_ += change;
+}
+
+// A word of the memory by MM_INDEX; empty, and told of: it leads nowhere.
+std::span<u8> BareGpu::behind_window(const char* what) {
+  constexpr u64 kLowBits = 31;
+  const u64 at = u64{card_.mm_index_hi} << kLowBits | (card_.mm_index & ~amd::hw::kMmAperture);
+  const bool is_memory = (card_.mm_index & amd::hw::kMmAperture) != 0;
+  if (is_memory && at % sizeof(u32) == 0 && at + sizeof(u32) <= memory_.bytes())
+    return {memory_.at(at), sizeof(u32)};
+  checks_.report(kUnknownRegister, fmt::format("MM_DATA is {}, behind which is {} {:#x}", what,
+                                               is_memory ? "no memory at" : "a register,", at));
+  return {};
+}
+
+// ---- registers ----------------------------------------------------------------------------------
 
 u32 BareGpu::read_register(u64 offset) {
   std::lock_guard lock(mutex_);
@@ -195,6 +266,12 @@ void BareGpu::tell_leaks() {
 
 u32 BareGpu::read_word(u64 word) {
   if (word == amd::hw::kConfigMemsize) return static_cast<u32>(memory_.bytes() / kMiB);
+  if (word == amd::hw::kMmData) {
+    const std::span<u8> bytes = behind_window("read");
+    u32 data = ~u32{0};
+    if (!bytes.empty()) std::memcpy(&data, bytes.data(), sizeof data);
+    return data;
+  }
   if (word >= queue_registers_ && word < queue_registers_ + amd::hw::kHqdRegisters) {
     const ComputeSlot* slot = selected("read");
     return slot == nullptr ? ~u32{0} : slot->registers[word - queue_registers_];
@@ -228,6 +305,15 @@ u32 BareGpu::read_word(u64 word) {
 
 void BareGpu::write_word(u64 word, u32 written) {
   if (word == kHdpFlushAt / 4) return memory_.flush();
+  if (word == amd::hw::kMmIndex || word == amd::hw::kMmIndexHi) {
+    (word == amd::hw::kMmIndex ? card_.mm_index : card_.mm_index_hi) = written;
+    return;
+  }
+  if (word == amd::hw::kMmData) {
+    if (const std::span<u8> bytes = behind_window("written"); !bytes.empty())
+      std::memcpy(bytes.data(), &written, sizeof written);
+    return;
+  }
   const bool is_queue_register =
       word >= queue_registers_ && word < queue_registers_ + amd::hw::kHqdRegisters;
   const auto found = names_.find(word);

@@ -29,21 +29,36 @@ namespace doorbell::emu::amdgpu {
 
 class BareGpu final : public Interrupts {
  public:
+  // How much of the memory its region on the bus shows at first, and at most, as the bridge above
+  // has room: powers of two; 0: all.
+  struct Region {
+    u64 bytes = 0, most = 0;
+  };
   // Borrows all; `now_ticks` is the counter that timestamps are made of. `card`: what the card
   // keeps, in a file that other processes had before; null: a new one.
   BareGpu(Device& device, Checks& checks, BusMemory& bus, std::function<u64()> now_ticks,
-          CardState* card = nullptr);
+          const Region& region, CardState* card = nullptr);
 
   // ---- the bus ----------------------------------------------------------------------------------
   static constexpr u64 kRegisterBytes = u64{1} << 20, kDoorbellBytes = u64{2} << 20;
-  u64 memory_bytes() const;  // of the region: a power of two
-  u64 memory_address() const;
+  // Of the memory's region, which moves when its size changes; of the registers' and doorbells'.
+  u64 shown_bytes() const;  // a power of two
+  u64 shown_address() const;
+  u64 register_address() const;
+  u64 doorbell_address() const;
+  // Sizes of the region as the PCI Express capability has them, bit n for 2^n MiB; and another one.
+  // False: the device does not have it, or the bridge no room.
+  u64 shown_sizes() const;
+  bool resize(u64 log2_mib);
+  // A region is mapped (1), or not any more (-1).
+  void note_mapped(int change);
   u32 read_register(u64 offset);
   void write_register(u64 offset, u32 value);
   void ring(u64 offset, unsigned bytes, u64 value);
   u16 command_word() const;
   void set_command_word(u16 value);
   Device& device() { return device_; }
+  u32 index() const { return device_.slot.index; }
   void host_unpinned(const u8* host, u64 bytes);
   // One client at a time, of all processes that have the card.
   bool take();
@@ -70,6 +85,8 @@ class BareGpu final : public Interrupts {
   bool is_gc12() const { return chip_ == amd::hw::BareChip::Gc12; }
   u32& value(Reg reg) { return card_.values[static_cast<usize>(reg)]; }
   u64 pair(Reg low, Reg high) { return value(low) | u64{value(high)} << 32; }
+  void show_on_bus();
+  std::span<u8> behind_window(const char* what);
   u32 read_word(u64 word);
   void write_word(u64 word, u32 value);
   void write_known(Reg reg, u32 value);
@@ -102,7 +119,9 @@ class BareGpu final : public Interrupts {
 
   Device& device_;
   Checks& checks_;
+  BusMemory& bus_;
   const std::function<u64()> now_ticks_;
+  const Region region_;
   const amd::hw::BareChip chip_;
   const std::unique_ptr<CardState> own_card_;  // null: it lies elsewhere
   mutable std::mutex mutex_;                   // guards what follows
@@ -114,6 +133,7 @@ class BareGpu final : public Interrupts {
   std::vector<ComputeSlot> slots_;
   std::optional<QueueId> copy_queue_;
   bool is_taken_ = false;
+  int mapped_regions_ = 0;
   std::string last_fault_;
 };
 

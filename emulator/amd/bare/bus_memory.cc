@@ -18,9 +18,20 @@ u64 scatter(u64 offset, u64 bytes) {
 
 }  // namespace
 
+void BusMemory::use_iommu() {
+  std::lock_guard lock(mutex_);
+  has_iommu_ = true;
+}
+
+void BusMemory::pin_at(u64 address, u8* host, u64 bytes) {
+  std::lock_guard lock(mutex_);
+  by_address_[address] = {host, bytes, false};
+  by_host_[host] = address;
+}
+
 void BusMemory::pin(u8* host, u64 bytes) {
   std::lock_guard lock(mutex_);
-  by_address_[next_] = {host, bytes};
+  by_address_[next_] = {host, bytes, true};
   by_host_[host] = next_;
   next_ += (bytes + kRun - 1) / kRun * kRun + kRun;
 }
@@ -45,22 +56,25 @@ std::optional<u64> BusMemory::address_of(u64 host_page) const {
   return found->second + scatter(offset, bytes);
 }
 
-void BusMemory::add_window(u64 address, u64 bytes, u8* host, u32 gpu) {
+void BusMemory::set_window(u64 address, u64 bytes, u8* host, u32 gpu) {
   std::lock_guard lock(mutex_);
+  std::erase_if(windows_, [&](const Window& window) { return window.gpu == gpu; });
   windows_.push_back({address, bytes, host, gpu});
 }
 
 std::optional<BusMemory::Target> BusMemory::find(u64 address) const {
   std::lock_guard lock(mutex_);
   for (const Window& window : windows_)
-    if (address >= window.address && address - window.address < window.bytes)
+    if (!has_iommu_ && address >= window.address && address - window.address < window.bytes)
       return Target{window.host + (address - window.address), window.gpu};
   auto found = by_address_.upper_bound(address);
   if (found == by_address_.begin()) return std::nullopt;
   --found;
   const u64 offset = address - found->first;
-  if (offset >= found->second.bytes) return std::nullopt;
-  return Target{found->second.host + scatter(offset, found->second.bytes), std::nullopt};
+  const Pinned& pinned = found->second;
+  if (offset >= pinned.bytes || (has_iommu_ && pinned.is_scattered)) return std::nullopt;
+  return Target{pinned.host + (pinned.is_scattered ? scatter(offset, pinned.bytes) : offset),
+                std::nullopt};
 }
 
 }  // namespace doorbell::emu::amdgpu

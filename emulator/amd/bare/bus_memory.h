@@ -18,13 +18,17 @@ class BusMemory {
   static constexpr u64 kPage = 4096;
 
   void pin(u8* host, u64 bytes);
+  // At an address that the process chose, through an IOMMU.
+  void pin_at(u64 address, u8* host, u64 bytes);
   void unpin(u8* host);
   // Of a page of the process; empty: it is not pinned. Neighbours in the process need not be
   // neighbours on the bus.
   std::optional<u64> address_of(u64 host_page) const;
 
-  // A GPU's memory, as other GPUs reach it.
-  void add_window(u64 address, u64 bytes, u8* host, u32 gpu);
+  // GPUs reach nothing but what pin_at() has: an IOMMU stands in front of them.
+  void use_iommu();
+  // A GPU's memory, as other GPUs reach it; in place of what the GPU had.
+  void set_window(u64 address, u64 bytes, u8* host, u32 gpu);
   struct Target {
     u8* host = nullptr;
     std::optional<u32> gpu;  // whose memory it is; none: the process's
@@ -36,6 +40,7 @@ class BusMemory {
   struct Pinned {
     u8* host = nullptr;
     u64 bytes = 0;
+    bool is_scattered = true;
   };
   struct Window {
     u64 address, bytes;
@@ -47,6 +52,7 @@ class BusMemory {
   std::map<const u8*, u64> by_host_;  // -> address
   std::vector<Window> windows_;
   u64 next_ = u64{4} << 30;
+  bool has_iommu_ = false;
 };
 
 }  // namespace doorbell::emu::amdgpu

@@ -28,7 +28,7 @@ struct SecurityState {
 
 struct CardState {
   static constexpr u32 kQueues = 8, kVmids = 16;
-  static constexpr u64 kMagic = 0x31'64'72'61'63'62'64;  // "dbcard1"
+  static constexpr u64 kMagic = 0x32'64'72'61'63'62'64;  // "dbcard2"
 
   u64 magic = 0;  // kMagic once the card has been switched on
   std::array<u32, amd::hw::kRegisters> values{};
@@ -41,7 +41,9 @@ struct CardState {
   bool is_held = false;         // the memory hub's semaphore
   u64 smu_table = 0;            // the driver's, of the memory controller
   u16 command = 0;              // of PCI
-  u32 interrupt_wptr = 0;       // bytes
+  u64 shown_bytes = 0;          // of its memory, by the region on the bus
+  u32 mm_index = 0, mm_index_hi = 0;
+  u32 interrupt_wptr = 0;  // bytes
 };
 static_assert(std::is_trivially_copyable_v<CardState>);
 

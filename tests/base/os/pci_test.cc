@@ -2,6 +2,10 @@
 // torvalds/linux drivers/pci/pci-sysfs.c gives them: resource_show(), vendor_show().
 #include "base/os/pci.h"
 
+#include <cerrno>
+#include <cstring>
+
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "base/os/forwarded_files.h"
@@ -82,6 +86,94 @@ TEST_F(PciTest, RefusesLinesThatAreNoRegions) {
     files.add(kDevices + "0000:03:00.0/resource", text);
     EXPECT_FALSE(PciDevice::open(files, {.address = "0000:03:00.0"})) << text;
   }
+}
+
+// ---- sizes of regions ---------------------------------------------------------------------------
+
+// Region 0 has 256 MiB to 16 GiB, as the bitmap of pci-sysfs.c __resource_resize_show() tells it,
+// and the bridge room for 2^room MiB.
+struct Resizable final : ForwardedFiles {
+  Resizable(::doorbell::testing::FakeFiles& texts, unsigned room)
+      : ForwardedFiles(texts), texts(texts), room(room) {}
+  ::doorbell::testing::FakeFiles& texts;
+  const unsigned room;
+  std::vector<std::string> written;
+
+  struct Sizes final : File {
+    explicit Sizes(Resizable& owner) : owner(owner) {}
+    Result<usize> read_at(u64 offset, std::span<u8> into) override {
+      const std::string_view text = "0000000000007f00\n";
+      const usize count = offset >= text.size() ? 0 : std::min(into.size(), text.size() - offset);
+      std::memcpy(into.data(), text.data() + offset, count);
+      return count;
+    }
+    Result<void> write_at(u64, std::span<const u8> bytes) override {
+      owner.written.emplace_back(bytes.begin(), bytes.end());
+      const unsigned bit = static_cast<unsigned>(std::stoi(owner.written.back()));
+      if (bit > owner.room) return fail_errno(ENOSPC, "no room for 2^{} MiB", bit);
+      std::string lines = kRegions;
+      const std::string first = fmt::format("{:#018x} {:#018x}", u64{1} << 40,
+                                            (u64{1} << 40) + (u64{1} << (bit + 20)) - 1);
+      lines.replace(0, first.size(), first);
+      owner.texts.add(kDevices + "0000:03:00.0/resource", lines);
+      return {};
+    }
+    Result<u64> size() override { return u64{4096}; }
+    Result<Mapping> map(const MapRequest&) override { return Mapping(); }
+    Result<int> ioctl(unsigned long, void*) override { return 0; }
+    int descriptor() const override { return -1; }
+    Resizable& owner;
+  };
+  Result<std::unique_ptr<File>> open(const std::string& path, Access access) override {
+    if (path.ends_with("/resource0_resize")) return std::make_unique<Sizes>(*this);
+    return ForwardedFiles::open(path, access);
+  }
+};
+
+struct Resizing {
+  unsigned room;
+  u64 wanted;
+  std::vector<std::string> written;
+  u64 bytes;
+};
+
+TEST_F(PciTest, MakesARegionAsLargeAsThereIsRoom) {
+  constexpr u64 kGiB = u64{1} << 30;
+  const Resizing cases[] = {
+      {14, 4 * kGiB, {"12"}, 4 * kGiB},
+      {14, 3 * kGiB, {"12"}, 4 * kGiB},
+      {10, 4 * kGiB, {"12", "11", "10"}, kGiB},
+      {14, 24 * kGiB, {"14"}, 16 * kGiB},  // the device's largest
+      {7, kGiB, {"10", "9"}, kGiB / 4},
+  };
+  for (const Resizing& one : cases) {
+    add("0000:03:00.0", "0x1002\n");
+    std::string small = kRegions;
+    small.replace(0, 37, "0x0000007800000000 0x000000780fffffff");
+    files.add(kDevices + "0000:03:00.0/resource", small);
+    files.add(kDevices + "0000:03:00.0/resource0_resize", "");
+    Resizable sizes(files, one.room);
+    auto device = PciDevice::open(sizes, {.address = "0000:03:00.0"});
+    ASSERT_TRUE(device) << device.error().message;
+    const Result<void> enlarged = (*device)->enlarge_region(0, one.wanted);
+    EXPECT_EQ(enlarged.has_value(), one.bytes >= one.wanted) << one.wanted;
+    EXPECT_EQ(sizes.written, one.written);
+    EXPECT_EQ((*device)->regions()[0].bytes, one.bytes);
+    if (one.room == 10) {
+      EXPECT_NE(enlarged.error().message.find("has 1024 MiB of 4096: no room for 2^11 MiB"),
+                std::string::npos)
+          << enlarged.error().message;
+    }
+  }
+}
+
+TEST_F(PciTest, LeavesARegionThatHasOneSize) {
+  add("0000:03:00.0", "0x1002\n");
+  auto device = *PciDevice::open(files, {.address = "0000:03:00.0"});
+  const Result<void> enlarged = device->enlarge_region(0, u64{64} << 30);
+  ASSERT_FALSE(enlarged);
+  EXPECT_NE(enlarged.error().message.find("one size only"), std::string::npos);
+  EXPECT_EQ(device->regions()[0].bytes, u64{32} << 30);
 }
 
 // ---- pinned memory ------------------------------------------------------------------------------

@@ -99,6 +99,13 @@ constexpr const RegisterPlace& place_of(Reg reg, BareChip chip) {
 inline constexpr u32 kConfigMemsize = 0xde3;
 inline constexpr u64 kDiscoveryFromEnd = u64{64} << 10, kDiscoveryBytes = u64{10} << 10;
 
+// A window to all of the GPU's memory, for what the memory's region does not show: an address'
+// upper bits, its lower 31 with bit 31 (MM_APER: of the memory, not of a register), then the word.
+// Absolute, in words, on all GPUs. [amdgpu_device.c amdgpu_device_mm_access(); nbio_4_3_0_offset.h
+// BIF_BX_PF0_MM_INDEX, _MM_DATA, _MM_INDEX_HI; nbio_7_9_0_sh_mask.h MM_APER; tinygrad amdev.py
+// _read_vram()]
+inline constexpr u32 kMmIndex = 0, kMmData = 1, kMmIndexHi = 6, kMmAperture = 0x8000'0000;
+
 // The mailboxes of the power controller that debug messages take, and the message that resets the
 // whole GPU. [smu_v13_0_0_ppt.c and smu_v14_0_2_ppt.c: DEBUGSMC_MSG_Mode1Reset,
 // *_set_smu_mailbox_registers(); tinygrad ip.py AM_SMU.mode1_reset()]

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/util/check.h"
 #include "base/util/log.h"
@@ -23,20 +24,33 @@ constexpr u64 kHugePage = u64{2} << 20;
 // state is not known.
 constexpr u32 kAliveVersion = 0xdb000001;
 constexpr u32 kCopyQueue = PciGpu::kComputeQueues;
+// Of the memory's region: what blocks keep for ever, and as much again for tables and the rest.
+constexpr u64 kLeastShown = 2 * boot_memory::kEnd;
 
 // gfx_target_version. [kfd_device.c kgd2kfd_probe()]
 u64 target_of(const hw::IpVersion& gc) {
   return u64{gc.major} * 10000 + u64{gc.minor} * 100 + gc.revision;
 }
 
+// Memory that the region does not show, word by word.
+void read_hidden(const os::Mmio& mmio, u64 from, std::span<u8> into) {
+  constexpr u64 kLowBits = 31;
+  for (u64 done = 0; done < into.size(); done += sizeof(u32)) {
+    const u64 at = from + done;
+    mmio.write32(hw::kMmIndexHi * sizeof(u32), static_cast<u32>(at >> kLowBits));
+    mmio.write32(hw::kMmIndex * sizeof(u32), static_cast<u32>(at) | hw::kMmAperture);
+    const u32 word = mmio.read32(hw::kMmData * sizeof(u32));
+    std::memcpy(into.data() + done, &word, sizeof word);
+  }
+}
+
 }  // namespace
 
 Result<std::unique_ptr<PciGpu>> PciGpu::open(os::Files& files, os::Clock& clock,
-                                             const os::PciId& id) {
+                                             const os::PciId& id, os::VfioContainer* vfio) {
   std::unique_ptr<PciGpu> gpu(new PciGpu(files, clock));
-  TRY(gpu->device_, os::PciDevice::open(files, id));
-  TRY(gpu->mmio_, gpu->device_->map_registers(kRegisterRegion));
-  TRY(gpu->vram_, gpu->device_->map_memory(kMemoryRegion));
+  TRY(gpu->device_, os::PciDevice::open(files, id, vfio));
+  TRY(gpu->map_regions());
   TRY(gpu->read_table());
   const hw::IpInstance* gc = gpu->discovery_.find(Block::Gc);
   if (!gpu->discovery_.chip())
@@ -51,23 +65,59 @@ Result<std::unique_ptr<PciGpu>> PciGpu::open(os::Files& files, os::Clock& clock,
 
 PciGpu::~PciGpu() = default;
 
+Result<void> PciGpu::map_regions() {
+  TRY(mmio_, device_->map_registers(kRegisterRegion));
+  TRY(vram_, device_->map_memory(kMemoryRegion));
+  if (vram_.size() < kLeastShown)
+    return fail(ErrorKind::Unsupported,
+                "PCI device {} shows {:#x} bytes of its memory, at least "
+                "{:#x} are needed",
+                device_->id().address, vram_.size(), kLeastShown);
+  return {};
+}
+
 Result<void> PciGpu::read_table() {
   const u32 megabytes = mmio_.mmio.read32(u64{hw::kConfigMemsize} * 4);
   if (megabytes == 0 || megabytes == ~u32{0})
     return fail(ErrorKind::DeviceLost, "PCI device {} does not tell how much memory it has: {:#x}",
                 device_->id().address, megabytes);
   vram_bytes_ = u64{megabytes} << 20;
-  if (vram_.size() < vram_bytes_)
-    return fail(
-        ErrorKind::Unsupported,
-        "PCI device {} shows {} MiB of its {} MiB: enable \"resizable BAR\" (\"smart access "
-        "memory\") in the firmware's settings",
-        device_->id().address, vram_.size() >> 20, megabytes);
   std::vector<u8> table(hw::kDiscoveryBytes);
-  const u8* const from = vram_.data() + vram_bytes_ - hw::kDiscoveryFromEnd;
-  std::copy_n(from, table.size(), table.begin());
+  const u64 from = vram_bytes_ - hw::kDiscoveryFromEnd;
+  if (from + table.size() <= vram_.size())
+    std::copy_n(vram_.data() + from, table.size(), table.begin());
+  else
+    read_hidden(mmio_.mmio, from, table);
   TRY(discovery_, hw::read_discovery(table));
   return {};
+}
+
+// The region on the bus becomes as large as the memory, where it can.
+Result<void> PciGpu::show_all() {
+  if (vram_.size() >= vram_bytes_) return {};
+  registers_.reset();
+  mmio_ = {};
+  vram_ = {};
+  const Result<void> enlarged = device_->enlarge_region(kMemoryRegion, vram_bytes_);
+  TRY(map_regions());
+  TRY(registers_, RegisterAccess::make(mmio_.mmio, discovery_, clock_));
+  if (!enlarged)
+    log().info(
+        "PCI device {} shows {} MiB of its {} MiB, so that other GPUs reach no more of it: "
+        "\"resizable BAR\" (\"smart access memory\") in the firmware's settings may help: {}",
+        device_->id().address, vram_.size() >> 20, vram_bytes_ >> 20, enlarged.error().message);
+  return {};
+}
+
+// Page tables, and what blocks and the host share, lie where the host sees them.
+void PciGpu::set_up_heaps() {
+  const u64 end = vram_bytes_ - boot_memory::kReservedEnd;
+  const u64 shown = std::min<u64>(end, vram_.size());
+  free_.emplace(boot_memory::kEnd, shown - boot_memory::kEnd, hw::kGpuPage);
+  if (shown < end)
+    hidden_.emplace(shown, end - shown, hw::kGpuPage);
+  else
+    hidden_.reset();
 }
 
 hw::NodeProperties PciGpu::properties() const {
@@ -98,6 +148,7 @@ Result<void> PciGpu::boot() {
   std::lock_guard lock(mutex_);
   if (is_booted_) return {};
   const u64 begin_ns = clock_.now_ns();
+  TRY(show_all());
   const RegisterAccess& registers = *registers_;
   is_warm_ = registers.read(Reg::ScratchReg7) == kAliveVersion &&
              registers.read(Reg::ScratchReg6) == 0 &&
@@ -111,8 +162,7 @@ Result<void> PciGpu::boot() {
   TRY(device_->set_bus_master(true));
   TRY(const BootTarget target, read_framebuffer(registers, vram()));
   ProcessorEntries entries;
-  free_.emplace(boot_memory::kEnd, vram_bytes_ - boot_memory::kEnd - boot_memory::kReservedEnd,
-                hw::kGpuPage);
+  set_up_heaps();
   if (is_warm_) {
     TRY(entries, read_entries(files_, discovery_));
     for (u32 queue = 0; queue < kComputeQueues; ++queue)
@@ -149,22 +199,30 @@ Result<void> PciGpu::boot() {
 
 // ---- memory -------------------------------------------------------------------------------------
 
-Result<u64> PciGpu::allocate_vram(u64 bytes) {
+Result<u64> PciGpu::allocate_vram(u64 bytes, bool is_for_host) {
   std::lock_guard lock(mutex_);
-  const std::optional<u64> offset =
-      free_->allocate(bytes, bytes >= kHugePage ? kHugePage : hw::kGpuPage);
-  if (!offset) return fail(ErrorKind::OutOfMemory, "the GPU has no {} bytes in one piece", bytes);
-  return *offset;
+  const u64 alignment = bytes >= kHugePage ? kHugePage : hw::kGpuPage;
+  std::optional<u64> offset;
+  if (hidden_ && !is_for_host) offset = hidden_->allocate(bytes, alignment);
+  if (!offset) offset = free_->allocate(bytes, alignment);
+  if (offset) return *offset;
+  if (hidden_ && is_for_host)
+    return fail(ErrorKind::OutOfMemory,
+                "the GPU has no {} bytes in one piece among the {} MiB that the host sees", bytes,
+                vram_.size() >> 20);
+  return fail(ErrorKind::OutOfMemory, "the GPU has no {} bytes in one piece", bytes);
 }
 
 void PciGpu::free_vram(u64 offset) {
   std::lock_guard lock(mutex_);
-  free_->release(offset);
+  hcq::Tlsf& heap = hidden_ && offset >= vram_.size() ? *hidden_ : *free_;
+  heap.release(offset);
 }
 
 u64 PciGpu::free_bytes() {
   std::lock_guard lock(mutex_);
-  return vram_bytes_ - boot_memory::kEnd - boot_memory::kReservedEnd - free_->in_use();
+  return vram_bytes_ - boot_memory::kEnd - boot_memory::kReservedEnd - free_->in_use() -
+         (hidden_ ? hidden_->in_use() : 0);
 }
 
 // Both hubs' translations are forgotten, also after an entry that was not there before: a TLB may

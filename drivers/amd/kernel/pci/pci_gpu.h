@@ -10,6 +10,7 @@
 // Thread safety: all functions may be called from any thread.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -40,7 +41,7 @@ class PciGpu {
  public:
   // Takes the device and reads its discovery table; starts nothing.
   static Result<std::unique_ptr<PciGpu>> open(os::Files& files, os::Clock& clock,
-                                              const os::PciId& id);
+                                              const os::PciId& id, os::VfioContainer* vfio);
   ~PciGpu();
   PciGpu(const PciGpu&) = delete;
   PciGpu& operator=(const PciGpu&) = delete;
@@ -54,11 +55,16 @@ class PciGpu {
   bool was_warm() const { return is_warm_; }
 
   // ---- memory ---------------------------------------------------------------------------------
-  Result<u64> allocate_vram(u64 bytes);
+  // In one piece. Where the region on the bus does not show all of the memory, what the host does
+  // not see is taken first for what it need not see.
+  Result<u64> allocate_vram(u64 bytes, bool is_for_host);
   void free_vram(u64 offset);
   u64 free_bytes();
-  // The host's view of the GPU's memory.
-  std::span<u8> vram() const { return vram_.bytes().first(vram_bytes_); }
+  // The host's view of the GPU's memory, of its first part where the region is smaller.
+  std::span<u8> vram() const {
+    return vram_.bytes().first(std::min<u64>(vram_.size(), vram_bytes_));
+  }
+  bool shows(u64 offset, u64 bytes) const { return offset + bytes <= vram().size(); }
   // On the bus, for other GPUs.
   u64 bus_address(u64 offset) const { return device_->regions()[kMemoryRegion].address + offset; }
   // Each range maps from entry.address on; when it returns, the GPU sees it.
@@ -99,7 +105,10 @@ class PciGpu {
  private:
   static constexpr usize kMemoryRegion = 0, kDoorbellRegion = 2, kRegisterRegion = 5;
   PciGpu(os::Files& files, os::Clock& clock) : files_(files), clock_(clock) {}
+  Result<void> map_regions();
   Result<void> read_table();
+  Result<void> show_all();
+  void set_up_heaps();
   Result<void> invalidate();
   void note_queues();
 
@@ -113,8 +122,9 @@ class PciGpu {
   mutable std::mutex mutex_;  // guards what follows
   std::optional<RegisterAccess> registers_;
   bool is_warm_ = false, is_booted_ = false, is_dirty_ = false;
-  u32 live_queues_ = 0;  // a bit each
-  std::optional<hcq::Tlsf> free_;
+  u32 live_queues_ = 0;              // a bit each
+  std::optional<hcq::Tlsf> free_;    // what the host sees
+  std::optional<hcq::Tlsf> hidden_;  // what it does not; none: it sees all
   std::optional<PageTables> tables_;
   u32 interrupt_rptr_ = 0;  // bytes
 };

@@ -101,11 +101,8 @@ Result<std::unique_ptr<PciKernel>> PciKernel::open(os::Files& files, os::Clock& 
   for (const os::PciId& id : ids) {
     const u32 base_class = id.class_code >> 16;
     if (base_class != kDisplay && base_class != kProcessingAccelerator) continue;
-    // What is taken here to read its table is free again until its address space is asked for.
-    if (Result<std::unique_ptr<PciGpu>> gpu = PciGpu::open(files, clock, id))
-      kernel->add(id, **gpu);
-    else
-      why_not += fmt::format("{}{}", why_not.empty() ? "" : "; ", gpu.error().message);
+    if (Result<void> found = kernel->find_gpu(id); !found)
+      why_not += fmt::format("{}{}", why_not.empty() ? "" : "; ", found.error().message);
   }
   if (kernel->gpus_.empty())
     return fail(ErrorKind::NotFound, "no AMD GPU that can be driven over PCI: {}",
@@ -122,6 +119,25 @@ PciKernel::~PciKernel() {
     memories_.begin()->second->mapped.clear();
     free(handle);
   }
+}
+
+// What is taken here to read its table is free again until its address space is asked for. Host
+// memory has one address for all GPUs, so an IOMMU is in front of all of them, or of none.
+Result<void> PciKernel::find_gpu(const os::PciId& id) {
+  const bool is_left = os::is_left_to_vfio(files_, id);
+  if (is_left && vfio_ == nullptr) {
+    TRY(vfio_, os::VfioContainer::open(files_));
+  }
+  TRY(const std::unique_ptr<PciGpu> gpu, PciGpu::open(files_, clock_, id, vfio_.get()));
+  const bool has_iommu = is_left && vfio_->has_iommu();
+  if (!gpus_.empty() && has_iommu != has_iommu_)
+    return fail(ErrorKind::Unsupported,
+                "PCI device {} is {}reached through an IOMMU, unlike those before it: bind all to "
+                "vfio-pci, or none",
+                id.address, has_iommu ? "" : "not ");
+  has_iommu_ = has_iommu;
+  add(id, *gpu);
+  return {};
 }
 
 void PciKernel::add(const os::PciId& id, PciGpu& gpu) {
@@ -151,7 +167,7 @@ Result<PciKernel::Viewed> PciKernel::view(usize index) {
   Gpu& gpu = *gpus_[index];
   Viewed viewed{.gpu = gpu.gpu.get(), .opened = nullptr};
   if (viewed.gpu != nullptr) return viewed;
-  TRY(viewed.opened, PciGpu::open(files_, clock_, gpu.description.id));
+  TRY(viewed.opened, PciGpu::open(files_, clock_, gpu.description.id, vfio_.get()));
   viewed.gpu = viewed.opened.get();
   return viewed;
 }
@@ -255,7 +271,8 @@ int PciKernel::acquire(const hw::KfdAcquireVm& arguments) {
   if (gpu == nullptr || arguments.drm_fd >= gpus_.size() || gpus_[arguments.drm_fd].get() != gpu)
     return refuse(EINVAL, fmt::format("GPU {:#x} by node {}", arguments.gpu_id, arguments.drm_fd));
   if (gpu->gpu != nullptr) return EBUSY;
-  Result<std::unique_ptr<PciGpu>> opened = PciGpu::open(files_, clock_, gpu->description.id);
+  Result<std::unique_ptr<PciGpu>> opened =
+      PciGpu::open(files_, clock_, gpu->description.id, vfio_.get());
   if (!opened) return refuse(errno_of(opened.error()), opened.error().message);
   if (Result<void> booted = (*opened)->boot(); !booted)
     return refuse(errno_of(booted.error()),
@@ -290,11 +307,13 @@ int PciKernel::allocate(hw::KfdAllocMemory& arguments) {
   memory->flags = arguments.flags;
   if (memory->is_host()) {
     constexpr bool kInherited = true;
-    Result<os::PinnedMemory> pinned = os::PinnedMemory::allocate(files_, memory->bytes, kInherited);
+    Result<os::PinnedMemory> pinned = os::PinnedMemory::allocate(
+        files_, memory->bytes, kInherited, has_iommu_ ? vfio_.get() : nullptr);
     if (!pinned) return refuse(errno_of(pinned.error()), pinned.error().message);
     memory->host = std::move(*pinned);
   } else {
-    Result<u64> offset = gpu->gpu->allocate_vram(memory->bytes);
+    Result<u64> offset =
+        gpu->gpu->allocate_vram(memory->bytes, (memory->flags & hw::kKfdMemPublic) != 0);
     if (!offset) return refuse(ENOMEM, offset.error().message);
     memory->offset = *offset;
   }
@@ -318,6 +337,15 @@ int PciKernel::free(u64 handle) {
 int PciKernel::map_one(Memory& memory, Gpu& gpu) {
   std::vector<PciGpu::Part> parts;
   const bool is_own = !memory.is_host() && &gpu == memory.owner;
+  if (has_iommu_ && !memory.is_host() && !is_own)
+    return refuse(ENOTSUP, "GPUs through an IOMMU do not reach each other's memory");
+  if (!memory.is_host() && !is_own && !memory.owner->gpu->shows(memory.offset, memory.bytes))
+    return refuse(
+        ENOTSUP,
+        fmt::format("PCI device {} does not show this memory on the bus, which has {} MiB "
+                    "of {}",
+                    memory.owner->description.id.address, memory.owner->gpu->vram().size() >> 20,
+                    memory.owner->gpu->vram_bytes() >> 20));
   if (memory.is_host())
     for (const os::BusRange& range : memory.host.ranges())
       parts.push_back({range.address, range.bytes});
@@ -376,6 +404,9 @@ Result<os::Mapping> PciKernel::map_memory(const os::MapRequest& request) {
   if (found == memories_.end() || request.size > found->second->bytes)
     return fail_errno(EINVAL, "map {:#x} bytes at {:#x}", request.size, request.offset);
   Memory& memory = *found->second;
+  if (!memory.is_host() && !memory.owner->gpu->shows(memory.offset, memory.bytes))
+    return fail_errno(EINVAL, "map memory that PCI device {} does not show on the bus",
+                      memory.owner->description.id.address);
   u8* const at = memory.is_host() ? memory.host.bytes().data()
                                   : memory.owner->gpu->vram().data() + memory.offset;
   return os::Mapping(at, request.size, [](void*, u8*, usize) {}, nullptr);

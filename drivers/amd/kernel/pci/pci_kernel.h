@@ -86,6 +86,7 @@ class PciKernel final : public os::ForwardedFiles {
   PciKernel(os::Files& files, os::Clock& clock)
       : ForwardedFiles(files), files_(files), clock_(clock) {}
   Gpu* find(u32 number);
+  Result<void> find_gpu(const os::PciId& id);
   void add(const os::PciId& id, PciGpu& gpu);
 
   // 0 or an errno; under mutex_, but for wait_events().
@@ -111,6 +112,8 @@ class PciKernel final : public os::ForwardedFiles {
 
   os::Files& files_;
   os::Clock& clock_;
+  std::shared_ptr<os::VfioContainer> vfio_;   // null: no GPU is left to it
+  bool has_iommu_ = false;                    // in front of all GPUs, or of none
   std::map<std::string, std::string> texts_;  // of the topology, by path
   std::vector<std::unique_ptr<Gpu>> gpus_;
   std::mutex mutex_;                                 // guards what follows

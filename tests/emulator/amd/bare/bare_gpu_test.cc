@@ -54,6 +54,41 @@ TEST_F(BareGpuTest, SeesBitsThatNoFieldHas) {
   expect("AMD-PCI-006");
 }
 
+// The window of tinygrad's _read_vram(): MM_INDEX_HI 6, MM_INDEX 0, MM_DATA 1.
+TEST_F(BareGpuTest, HasAWindowToAllOfItsMemory) {
+  const u64 at = (u64{5} << 31) + 0x1230;
+  const u32 word = 0x12345678;
+  std::memcpy(gpu().device().memory->at(at), &word, sizeof word);
+  gpu().write_register(6 * 4, 5);
+  gpu().write_register(0, 0x80001230);
+  EXPECT_EQ(gpu().read_register(4), word);
+  gpu().write_register(4, 7);
+  EXPECT_EQ(*reinterpret_cast<u32*>(gpu().device().memory->at(at)), 7u);
+  EXPECT_TRUE(reports.empty());
+  gpu().write_register(0, 0x1230);  // a register, which nobody reaches so
+  EXPECT_EQ(gpu().read_register(4), ~u32{0});
+  expect("AMD-PCI-001");
+  gpu().write_register(0, 0x80000000);
+  gpu().write_register(6 * 4, 0x1000);  // beyond its memory
+  gpu().write_register(4, 1);
+  expect("AMD-PCI-001");
+}
+
+TEST_F(BareGpuTest, ResizesItsRegionWhenNobodyHasItMapped) {
+  EXPECT_EQ(gpu().shown_sizes(), 0xff00u);  // 256 MiB to 32 GiB
+  const u64 large = gpu().shown_address();
+  EXPECT_FALSE(gpu().resize(7));
+  EXPECT_FALSE(gpu().resize(16));
+  ASSERT_TRUE(gpu().resize(8));
+  EXPECT_EQ(gpu().shown_bytes(), u64{256} << 20);
+  EXPECT_NE(gpu().shown_address(), large);
+  EXPECT_TRUE(reports.empty());
+  gpu().note_mapped(1);
+  EXPECT_TRUE(gpu().resize(9));
+  expect("AMD-PCI-007");
+  gpu().note_mapped(-1);
+}
+
 TEST_F(BareGpuTest, SleepsUntilItsFirmwareIsThere) {
   write(Reg::ScratchReg7, 5);
   EXPECT_EQ(read(Reg::ScratchReg7), 5u);

@@ -158,7 +158,7 @@ TEST_F(BareMemoryTest, ReachesPinnedMemoryAndNoOther) {
 }
 
 TEST_F(BareMemoryTest, ReachesTheBusAsItsMasterOnly) {
-  bus.add_window(u64{1} << 40, 4096, memory->at(0x700000), 1);
+  bus.set_window(u64{1} << 40, 4096, memory->at(0x700000), 1);
   put(0x3000, 1, u64{1} << 40 | kPage | 2);
   memory->flush();
   memory->invalidate(false);
