@@ -6,12 +6,15 @@
 #include <bit>
 #include <cmath>
 
+#include "base/util/check.h"
 #include "codegen/opt/group_plan.h"
 #include "codegen/opt/occupancy.h"
+#include "codegen/opt/staged_value.h"
 
 namespace doorbell::codegen::detail {
 
 using core::Op;
+using core::UOp;
 
 namespace {
 
@@ -48,6 +51,7 @@ class Contraction {
   f64 padding(const std::vector<Share>& shares, f64* groups, i64* block) const;
   bool is_staged(const Access& a) const;
   i64 tile_bytes(i64 wide, i64 tall, i64 deep) const;
+  f64 values_time(const Shape& s, bool staged, i64 wide, i64 tall) const;
   f64 time(const Shape& s, bool staged, i64 deep) const;
   Plan build(const Shape& s, bool staged) const;
 
@@ -59,9 +63,18 @@ class Contraction {
   u64 others_ = 0;                   // on both sides: batches
   u64 column_mask_ = 0, row_mask_ = 0;
   std::vector<const Access*> operands_;  // memory that the reduction reads
+  std::vector<StagedValue> values_;      // what tiles hold of it
   i64 bytes_ = 4, lanes_ = 1;
   f64 best_ = 1e300;
 };
+
+// Of a load that the kernel has once.
+StagedValue value_of(const KernelInfo& info, const Access& access) {
+  const auto load = std::ranges::find_if(
+      info.order, [&](UOp u) { return u.is(Op::Load) && u.src(0) == access.index; });
+  CHECK(load != info.order.end(), "no load of an access that is none of a store");
+  return staged_value(info, *load);
+}
 
 bool Contraction::recognise() {
   if (info_.reduces.size() != 1) return false;
@@ -77,6 +90,7 @@ bool Contraction::recognise() {
     all &= a.mask, some |= a.mask;
     bytes_ = std::max(bytes_, a.bytes);
     operands_.push_back(&a);
+    values_.push_back(value_of(info_, a));
   }
   if (operands_.size() < 2) return false;
   u64 shared = some & ~all & info_.output_mask;  // axes that some operand does not vary with
@@ -158,11 +172,27 @@ bool Contraction::is_staged(const Access& a) const {
 
 i64 Contraction::tile_bytes(i64 wide, i64 tall, i64 deep) const {
   i64 bytes = 0;
-  for (const Access* a : operands_) {
-    i64 extent = a->mask & column_mask_ ? wide : a->mask & row_mask_ ? tall : 1;
-    if (is_staged(*a)) bytes += (extent + 8) * deep * a->bytes;
+  for (usize i = 0; i < operands_.size(); ++i) {
+    const Access& a = *operands_[i];
+    i64 extent = a.mask & column_mask_ ? wide : a.mask & row_mask_ ? tall : 1;
+    if (is_staged(a)) bytes += (extent + 8) * deep * values_[i].bytes();
   }
   return bytes;
+}
+
+// Of making values of elements, for one multiply-add: a group makes those in tiles once, items make
+// the others for each step of their own.
+f64 Contraction::values_time(const Shape& s, bool staged, i64 wide, i64 tall) const {
+  f64 time = 0;
+  for (usize i = 0; i < operands_.size(); ++i) {
+    const Access& a = *operands_[i];
+    const bool once = staged && is_staged(a);
+    i64 uses = 1;
+    if (!(a.mask & row_mask_)) uses *= once ? tall : s.down;
+    if (!(a.mask & column_mask_)) uses *= once ? wide : s.lanes * s.across;
+    time += values_[i].cost / static_cast<f64>(uses);
+  }
+  return time;
 }
 
 // In units of a multiply-add of one item on a full target.
@@ -179,9 +209,10 @@ f64 Contraction::time(const Shape& s, bool staged, i64 deep) const {
   f64 items = static_cast<f64>(s.columns * s.rows);
   f64 reads = static_cast<f64>(s.across + s.down) /
               static_cast<f64>(s.lanes * s.across * s.down);  // of a vector and of rows
+  const f64 others = reads + values_time(s, staged, wide, tall);
   f64 busy = std::min(1.0, groups * items / axes_.busy_items());
   // A group of few items waits for each of its tiles alone.
-  f64 compute = (1 + reads + (staged ? 16 / items : 0.5)) / busy;
+  f64 compute = (1 + others + (staged ? 16 / items : 0.5)) / busy;
   if (caps_.simd.waves > 0) {
     // Registers for sums, one step's operands, addresses and copies.
     const i64 sums = s.lanes * s.across * s.down, step = s.lanes * s.across + s.down;
@@ -189,7 +220,7 @@ f64 Contraction::time(const Shape& s, bool staged, i64 deep) const {
                         s.columns * s.rows};
     const f64 waves = waves_of_simd(caps_, demand);
     const f64 work = static_cast<f64>(sums) * static_cast<f64>(staged ? deep : 4);
-    compute = (1 + reads) * stall_factor(caps_, waves, work) / busy;
+    compute = (1 + others) * stall_factor(caps_, waves, work) / busy;
   }
   // Caches serve part of the operands that are not staged.
   f64 fetched = staged ? 1.0 / static_cast<f64>(wide) + 1.0 / static_cast<f64>(tall) : reads / 4;

@@ -12,6 +12,23 @@ using core::Arena;
 using core::Op;
 using core::UOp;
 
+f64 weight(UOp operation) {
+  switch (operation.op()) {
+    case Op::FDiv:
+    case Op::Recip:
+    case Op::Sqrt: return 5;
+    case Op::CDiv:
+    case Op::CMod:
+    case Op::FloorDiv:
+    case Op::FloorMod: return 10;
+    case Op::Exp2:
+    case Op::Log2: return 15;
+    case Op::Sin:
+    case Op::Pow: return 40;
+    default: return 1;
+  }
+}
+
 namespace {
 
 f64 trips_of(const KernelInfo& info, u64 mask) {
@@ -53,24 +70,6 @@ void add_work(KernelInfo& info, u64 mask, f64 ops) {
     }
   }
   info.work.push_back({mask, ops});
-}
-
-// Relative cost of one scalar operation.
-f64 weight(UOp u) {
-  switch (u.op()) {
-    case Op::FDiv:
-    case Op::Recip:
-    case Op::Sqrt: return 5;
-    case Op::CDiv:
-    case Op::CMod:
-    case Op::FloorDiv:
-    case Op::FloorMod: return 10;
-    case Op::Exp2:
-    case Op::Log2: return 15;
-    case Op::Sin:
-    case Op::Pow: return 40;
-    default: return 1;
-  }
 }
 
 // A product that only feeds a sum becomes a fused multiply-add.

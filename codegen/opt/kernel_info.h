@@ -57,4 +57,7 @@ struct KernelInfo {
 // Needs: a kernel graph in AST form, range ids dense and below 64.
 KernelInfo analyse(core::Arena& arena, core::UOp sink);
 
+// The relative cost of one scalar operation.
+f64 weight(core::UOp operation);
+
 }  // namespace doorbell::codegen

@@ -39,6 +39,7 @@
 
 #include "codegen/linear/tensor_copy.h"
 #include "codegen/opt/stage_tile.h"
+#include "codegen/opt/staged_value.h"
 
 namespace doorbell::codegen::detail {
 
@@ -71,8 +72,8 @@ class Staging {
 
   GroupLoops& loops_;
   core::Rewriter& rw_;
-  RangeList around_;  // loops over tiles, outer ones first
-  std::vector<UOp> loads_;
+  RangeList around_;                 // loops over tiles, outer ones first
+  std::vector<UOp> loads_, values_;  // and what the tiles hold of them
   std::vector<Stager> tiles_;
   std::vector<UOp> memories_, bases_;  // by load
   std::vector<i64> counts_;            // elements of a buffer of the ring, by load
@@ -97,12 +98,16 @@ Staging::Staging(GroupLoops& loops, const ReduceInfo& reduce, std::span<const i6
 }
 
 void Staging::find_loads(const ReduceInfo& reduce, std::span<const i64> slots, u64 tiled) {
+  const bool has_matrices =
+      std::ranges::any_of(loops_.parts, [](const GroupParts& p) { return p.matrix > 1; });
   for (UOp u : core::topological_order(rw_.arena(), {&reduce.reduce, 1})) {
     if (!u.is(Op::Load) || !(u.range_mask() & tiled)) continue;
     UOp memory = u.src(0).src(0);
     bool wanted =
         memory.is(Op::Param) && std::find(slots.begin(), slots.end(), memory.arg(0)) != slots.end();
-    if (wanted) loads_.push_back(u);
+    if (!wanted) continue;
+    loads_.push_back(u);
+    values_.push_back(has_matrices ? u : staged_value(loops_.info, u).value);
   }
 }
 
@@ -231,10 +236,10 @@ UOp Staging::make_ring(i64 buffers) {
     number = loop == loops_.walk ? loop : rw_.add(rw_.mul(number, loop.src(0)), loop);
   UOp buffer = rw_.floormod(number, buffers);
   for (usize i = 0; i < loads_.size(); ++i) {
-    const i64 granule = std::max<i64>(1, 64 / loads_[i].dtype().bytes());
+    const i64 granule = std::max<i64>(1, 64 / tiles_[i].dtype().bytes());
     counts_.push_back((tiles_[i].count() + granule - 1) / granule * granule);
     memories_.push_back(
-        loops_.define_local(loads_[i].dtype(), buffers * counts_[i], tiles_[i].alignment()));
+        loops_.define_local(tiles_[i].dtype(), buffers * counts_[i], tiles_[i].alignment()));
     bases_.push_back(rw_.mul(buffer, counts_[i]));
   }
   return number;
@@ -276,7 +281,7 @@ void Staging::copy_ring(i64 buffers) {
 
 void Staging::run(Rebuilder& rebuild, i64 buffers) {
   if (loads_.empty()) return;
-  for (UOp load : loads_) tiles_.emplace_back(loops_, load);
+  for (usize i = 0; i < loads_.size(); ++i) tiles_.emplace_back(loops_, loads_[i], values_[i]);
   boxes_ = std::ranges::all_of(tiles_, [](const Stager& t) { return t.fit_boxes().has_value(); });
   const bool rings = can_ring(buffers);
   if (rings && std::ranges::all_of(tiles_, &Stager::copies_async)) {
@@ -288,7 +293,7 @@ void Staging::run(Rebuilder& rebuild, i64 buffers) {
     UOp start = around_.empty() ? UOp() : loops_.barrier(around_);
     for (usize i = 0; i < loads_.size(); ++i) {
       memories_.push_back(
-          loops_.define_local(loads_[i].dtype(), tiles_[i].count(), tiles_[i].alignment()));
+          loops_.define_local(tiles_[i].dtype(), tiles_[i].count(), tiles_[i].alignment()));
       bases_.push_back(rw_.index(0));
       UOp memory = start ? loops_.after(memories_[i], {start}) : memories_[i];
       fills.push_back(tiles_[i].fill(memory));
@@ -299,7 +304,7 @@ void Staging::run(Rebuilder& rebuild, i64 buffers) {
     absl::InlinedVector<UOp, 4> srcs{memories_[i]};
     srcs.insert(srcs.end(), after_.begin(), after_.end());
     UOp memory = rw_.make(Op::After, memories_[i].dtype(), srcs);
-    rebuild.replace(loads_[i], tiles_[i].read(memory, bases_[i], left_));
+    rebuild.replace(values_[i], tiles_[i].read(memory, bases_[i], left_));
   }
 }
 

@@ -113,7 +113,9 @@ void Stager::find_block() {
   const Dim &first = dims_[0], &last = dims_[rows_.back()];
   i64 tile = 1;
   for (usize i = whole_; i < dims_.size(); ++i) tile *= dims_[i].extent;
-  const i64 bytes = load_.dtype().bytes(), items = loops_.all_items();
+  // Of vectors that are loaded, and of those that are stored.
+  const i64 bytes = std::max(load_.dtype().bytes(), dtype().bytes());
+  const i64 items = loops_.all_items();
   const i64 end = size(first.axis);
   const bool vectors =
       first.stride == 1 && end > 0 && first.tap < 0 && !(gates() >> first.axis & 1);
@@ -155,7 +157,7 @@ void Stager::lay_out() {
   };
   std::stable_sort(rows_.begin(), rows_.end(), [&](usize a, usize b) { return rank(a) < rank(b); });
   i64 pitch = 1;
-  const i64 bytes = load_.dtype().bytes();
+  const i64 bytes = dtype().bytes();
   for (usize i = rows_.size(); i-- > 0;) {
     dims_[rows_[i]].pitch = pitch;
     pitch *= dims_[rows_[i]].extent;
@@ -188,7 +190,7 @@ void Stager::lay_out_swizzled() {
 
 // Of LocalMatrix.
 UOp Stager::swizzled_index(UOp base, const std::vector<UOp>& at) {
-  const i64 row = row_elements(), unit = kLocalUnitBytes / load_.dtype().bytes();
+  const i64 row = row_elements(), unit = kLocalUnitBytes / dtype().bytes();
   UOp run = rw_.floordiv(at[0], row), in_row = rw_.floormod(at[0], row);
   UOp number = rw_.floordiv(in_row, unit), phase = rw_.floormod(at[1], 8);
   UOp swizzled = rw_.make(Op::Xor, number.dtype(), {number, phase});
@@ -225,21 +227,21 @@ UOp Stager::read(UOp memory, UOp base, i64 left) {
   UOp address = place(memory, base, at, UOp());
   if (loops_.reads_local) {
     const i64 pitch = dims_[1].extent * row_elements();
-    return rw_.make(Op::Load, load_.dtype(), {address},
+    return rw_.make(Op::Load, dtype(), {address},
                     {kMatrixLocal, pitch, along_output_ ? 1 : 0, left});
   }
-  if (!loads_matrices()) return rw_.make(Op::Load, load_.dtype(), {address});
+  if (!loads_matrices()) return rw_.make(Op::Load, dtype(), {address});
   i64 how = along_output_ ? kMatrix | kMatrixTransposed : kMatrix;
   if (std::ranges::any_of(dims_, [&](const Dim& d) { return d.axis == loops_.matrix_rows; }))
     how |= kMatrixSwapped;
-  return rw_.make(Op::Load, load_.dtype(), {address}, {how});
+  return rw_.make(Op::Load, dtype(), {address}, {how});
 }
 
 // Rows of whole units of 16 bytes.
 bool Stager::loads_matrices() const {
   const Dim& last = dims_[rows_.back()];
   const auto is_whole = [&](const Dim& d) {
-    return &d == &last || d.pitch * load_.dtype().bytes() % 16 == 0;
+    return &d == &last || d.pitch * dtype().bytes() % 16 == 0;
   };
   const bool by_depth =
       last.reduced && parts(last).matrix > 1 &&
@@ -260,7 +262,7 @@ i64 Stager::copies() const {
 std::vector<Stager::Digit> Stager::digits() const {
   std::vector<Digit> list;
   const usize last = rows_.back();
-  const i64 units = dims_[last].extent * load_.dtype().bytes() / 16;
+  const i64 units = dims_[last].extent * dtype().bytes() / 16;
   if (dims_.size() == 2 && parts(dims_[last]).matrix > 1) {
     const usize row = 1 - last;
     const i64 wide = transposes() ? lanes_ : 1, along = transposes() ? down_ : lanes_ * down_;
@@ -358,8 +360,8 @@ Stager::Block Stager::block(AxisType lanes, AxisType rows) {
   return b;
 }
 
-// What is copied of the operand, with other values of the loops over tiles, where the gate is true.
-UOp Stager::value(const Block& b, LoopValues loops, UOp gate) {
+// The operand's element, with other values of the loops over tiles, where the gate is true.
+UOp Stager::element(const Block& b, LoopValues loops, UOp gate) {
   Rebuilder rebuild(rw_);
   auto at_loops = [&](UOp expression) {
     return loops.empty() || !expression ? expression : rw_.substitute(expression, loops);
@@ -399,6 +401,12 @@ UOp Stager::value(const Block& b, LoopValues loops, UOp gate) {
   return rw_.make(Op::Load, load.dtype(), {load.src(0)}, {kTransposing});
 }
 
+UOp Stager::made_of(UOp element) {
+  if (!computes()) return element;
+  const std::pair<UOp, UOp> of_load{load_, element};
+  return rw_.substitute(value_, {&of_load, 1});
+}
+
 UOp Stager::effect(UOp place, UOp value, const RangeList& made) {
   return close(rw_.make(Op::Store, core::dtypes::void_, {place, value}), made);
 }
@@ -416,7 +424,7 @@ UOp Stager::copy(UOp memory, UOp base, LoopValues loops, bool async, UOp gate) {
     gate = rw_.land(gate, b.inside);
   else if (!gate)
     gate = b.inside;
-  UOp copied = value(b, loops, gate);
+  UOp copied = made_of(element(b, loops, gate));
   UOp to = place(memory, base, b.to, gate);
   if (!async) return effect(to, copied, b.made);
   return close(rw_.make(Op::Store, core::dtypes::void_, {to, copied}, {kAsync}), b.made);
@@ -431,14 +439,13 @@ UOp Stager::held_place(UOp held, const Block& b) {
 
 UOp Stager::hold(UOp held, LoopValues loops) {
   const Block b = block(AxisType::Vector, AxisType::Upcast);
-  UOp copied = value(b, loops, b.inside);
-  return effect(held_place(held, b), copied, b.made);
+  return effect(held_place(held, b), element(b, loops, b.inside), b.made);
 }
 
 UOp Stager::store_held(UOp memory, UOp base, UOp held) {
   const bool across = down_ > 1;
   const Block b = block(across ? AxisType::Upcast : AxisType::Vector, AxisType::Vector);
-  UOp copied = rw_.make(Op::Load, load_.dtype(), {held_place(held, b)});
+  UOp copied = made_of(rw_.make(Op::Load, load_.dtype(), {held_place(held, b)}));
   return effect(place(memory, base, b.to, b.inside), copied, b.made);
 }
 

@@ -49,7 +49,9 @@ i64 axis_of_rows(const GroupLoops& loops, core::UOp load);
 // One operand's tile.
 class Stager {
  public:
-  Stager(GroupLoops& loops, core::UOp load) : loops_(loops), rw_(loops.rw), load_(load) {
+  // The tile holds `value`, which is made of the load and constants, or the load.
+  Stager(GroupLoops& loops, core::UOp load, core::UOp value)
+      : loops_(loops), rw_(loops.rw), load_(load), value_(value) {
     find_dims();
   }
   // The copy, as an effect, into `memory` as it is once the last tile was read.
@@ -66,7 +68,7 @@ class Stager {
   // Whether an item's copies are single loads and stores; those of whole windows are more.
   bool can_hold() const { return whole_ == 0 && copies() <= kMaxUnrolledCopies; }
   bool copies_async() const {
-    return loops_.caps.async_copies && !transposes() &&
+    return loops_.caps.async_copies && !computes() && !transposes() &&
            lanes_ * load_.dtype().bytes() == kAsyncBytes &&
            (load_.nsrc() < 2 || (load_.src(1).is_const() && load_.src(1).arg(0) == 0));  // or +0.0
   }
@@ -85,6 +87,7 @@ class Stager {
   i64 alignment() const { return loops_.reads_local ? kLocalTileAlignment : 0; }
   i64 copies() const;
   i64 held_count() const { return copies() * lanes_ * down_; }
+  core::DType dtype() const { return value_.dtype(); }
 
  private:
   struct Dim {
@@ -124,9 +127,11 @@ class Stager {
   core::UOp place(core::UOp memory, core::UOp base, const std::vector<core::UOp>& at,
                   core::UOp gate);
   core::UOp pair(core::UOp load, core::UOp lane);
-  core::UOp value(const Block& b, LoopValues loops, core::UOp gate);
+  core::UOp element(const Block& b, LoopValues loops, core::UOp gate);
+  // What the tile holds of it.
+  core::UOp made_of(core::UOp element);
   core::UOp swizzled_index(core::UOp base, const std::vector<core::UOp>& at);
-  i64 row_elements() const { return kLocalRowBytes / load_.dtype().bytes(); }
+  i64 row_elements() const { return kLocalRowBytes / dtype().bytes(); }
   core::UOp tile_start(i64 axis, LoopValues loops);
   core::UOp held_place(core::UOp held, const Block& b);
   core::UOp effect(core::UOp place, core::UOp value, const RangeList& made);
@@ -136,13 +141,14 @@ class Stager {
   // The axes that its gate varies with.
   u64 gates() const { return load_.src(0).nsrc() > 2 ? load_.src(0).src(2).range_mask() : 0; }
   bool transposes() const { return rows_.back() != 0; }
+  bool computes() const { return value_ != load_; }
   const GroupParts& parts(i64 axis) const { return loops_.parts[static_cast<usize>(axis)]; }
   const GroupParts& parts(const Dim& d) const { return parts(d.axis); }
   i64 size(i64 axis) const { return loops_.info.size(axis); }
 
   GroupLoops& loops_;
   core::Rewriter& rw_;
-  core::UOp load_;
+  core::UOp load_, value_;
   std::vector<Dim> dims_;    // ascending strides: the order of the copy
   std::vector<usize> rows_;  // into dims_: the tile's order, the contiguous one last
   // An item copies blocks: `lanes_` neighbours in global memory by `down_` neighbours in the tile,
