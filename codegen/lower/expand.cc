@@ -2,6 +2,7 @@
 // instance for each combination of their values, in mixed radix of the ranges it varies with, so
 // the number of new nodes is the number of distinct values and nothing is made twice. Reductions
 // over the same loops are expanded together, into one nest of loops with all their registers.
+// Long because every op's expansion, short by itself, needs the same table of instances.
 #include "codegen/lower/expand.h"
 
 #include <absl/container/inlined_vector.h>
@@ -14,6 +15,7 @@
 #include "codegen/linear/tensor_copy.h"
 #include "codegen/lower/lanes.h"
 #include "codegen/lower/shared_loops.h"
+#include "codegen/lower/transpose.h"
 #include "core/eval/eval.h"
 
 namespace doorbell::codegen {
@@ -32,7 +34,8 @@ constexpr i64 kWave = 32;  // of chips that load matrices
 
 class Expander {
  public:
-  Expander(Rewriter& rw, const Caps& caps) : rw_(rw), arena_(rw.arena()), lanes_(rw, caps) {}
+  Expander(Rewriter& rw, const Caps& caps)
+      : rw_(rw), arena_(rw.arena()), lanes_(rw, caps), transposer_(rw, caps, lanes_) {}
   UOp run(UOp sink);
 
  private:
@@ -58,6 +61,7 @@ class Expander {
   u64 unrolled(u64 mask) const { return mask & unrolled_mask_; }
 
   Instances expand_node(UOp u);
+  std::vector<LaneAccess> accesses(UOp u, u64 mask);
   Instances expand_load(UOp u);
   UOp load_matrix(UOp memory, DType element, UOp index, i64 how, UOp v);
   Instances expand_store(UOp u);
@@ -90,6 +94,7 @@ class Expander {
   Rewriter& rw_;
   Arena& arena_;
   Lanes lanes_;
+  Transposer transposer_;
   u64 unrolled_mask_ = 0, vector_mask_ = 0;
   i64 sizes_[64] = {};
   UOp ranges_[64];
@@ -242,15 +247,33 @@ UOp Expander::load_matrix(UOp memory, DType element, UOp index, i64 how, UOp v) 
   return lanes_.vec(lanes);
 }
 
-Expander::Instances Expander::expand_load(UOp u) {
+// The instances of a Load or Store.
+std::vector<LaneAccess> Expander::accesses(UOp u, u64 mask) {
   UOp place = u.src(0), gate = place.nsrc() > 2 ? place.src(2) : UOp();
+  std::vector<LaneAccess> made;
+  for (i64 i = 0, n = count(mask); i < n; ++i) {
+    made.push_back({symbolic(place.src(1), i, mask), gate ? symbolic(gate, i, mask) : UOp(),
+                    u.is(Op::Store) ? value(u.src(1), i, mask) : UOp()});
+  }
+  return made;
+}
+
+Expander::Instances Expander::expand_load(UOp u) {
+  UOp place = u.src(0);
   Instances x{{}, unrolled(u.range_mask())};
   UOp memory = of(place.src(0)).values[0];
+  const std::vector<LaneAccess> all = accesses(u, x.mask);
   for (i64 i = 0, n = count(x.mask); i < n; ++i) {
-    UOp index = symbolic(place.src(1), i, x.mask);
-    UOp on = gate ? symbolic(gate, i, x.mask) : UOp();
+    const auto& [index, on, none] = all[static_cast<usize>(i)];
     UOp alt = u.nsrc() > 1 ? at(u.src(1), i, x.mask) : UOp();
     UOp v = vector_range(index.range_mask() | (on ? on.range_mask() : 0));
+    const auto rest = std::span(all).subspan(static_cast<usize>(i));
+    if (const usize run = transposer_.run_of(u.dtype(), rest, v)) {
+      const std::vector<UOp> made = transposer_.load(memory, u.dtype(), rest.first(run), v);
+      x.values.insert(x.values.end(), made.begin(), made.end());
+      i += static_cast<i64>(run) - 1;
+      continue;
+    }
     if (is_local_matrix(u)) {
       x.values.push_back(arena_.make(Op::Index, memory.dtype(), {memory, index}));
       continue;
@@ -285,15 +308,18 @@ Expander::Instances Expander::expand_tensor_copy(UOp u) {
 
 Expander::Instances Expander::expand_store(UOp u) {
   if (is_tensor_copy(u) || is_phase_wait(u)) return expand_tensor_copy(u);
-  UOp place = u.src(0), gate = place.nsrc() > 2 ? place.src(2) : UOp();
   Instances x{{}, unrolled(u.range_mask())};
-  UOp memory = of(place.src(0)).values[0];
+  UOp memory = of(u.src(0).src(0)).values[0];
   UOp v = vector_range(u.range_mask());
-  for (i64 i = 0, n = count(x.mask); i < n; ++i) {
-    UOp on = gate ? symbolic(gate, i, x.mask) : UOp();
-    UOp made =
-        lanes_.store(memory, symbolic(place.src(1), i, x.mask), on, value(u.src(1), i, x.mask), v);
-    x.values.push_back(is_async_store(u) ? make_async(made) : made);
+  const std::vector<LaneAccess> all = accesses(u, x.mask);
+  for (usize i = 0; i < all.size();) {
+    const auto rest = std::span(all).subspan(i);
+    const usize run = transposer_.run_of(memory.dtype().element(), rest, v);
+    UOp made = run ? transposer_.store(memory, rest.first(run), v)
+                   : lanes_.store(memory, all[i].index, all[i].gate, all[i].value, v);
+    if (is_async_store(u)) made = make_async(made);
+    i += std::max<usize>(run, 1);
+    x.values.resize(i, made);
   }
   return x;
 }

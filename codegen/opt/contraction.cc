@@ -150,6 +150,7 @@ std::vector<Contraction> find_contractions(const KernelInfo& info) {
                      c.b->affine.coefficient(depth.id()) == 1;
     c.is_plain = is_plain;
     c.scatters = !is_plain && result->affine.coefficient(c.j.id()) != 1;
+    c.along_i = c.scatters && result->affine.coefficient(c.i.id()) == 1;
     found.push_back(std::move(c));
     if (is_plain) break;
   }

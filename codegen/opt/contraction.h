@@ -36,7 +36,8 @@ struct Contraction {
   const Access *a = nullptr, *b = nullptr;
   bool b_along_k = false;     // B is not contiguous along j
   bool rows_of_dots = false;  // both operands are contiguous along k
-  bool scatters = false;      // the result is not contiguous along j
+  bool scatters = false;      // the result is not contiguous along j,
+  bool along_i = false;       // but along i
   // The innermost loops need no more than the two operands as they lie: no windows, no padding.
   bool is_plain = true;
 };

@@ -219,6 +219,15 @@ bool Tiled::light_epilogue() const {
   return nodes < kHeavyEpilogue;
 }
 
+// Whether results are stored along the rows of a register tile (lower/transpose.h).
+bool Tiled::transposes() const {
+  if (!i.exists() || i.size % mt != 0 || !light_epilogue()) return false;
+  return std::ranges::all_of(info.accesses, [&](const Access& access) {
+    return !access.store ||
+           (access.affine.coefficient(i.id()) == 1 && access.affine.coefficient(j.id()) != 1);
+  });
+}
+
 // memory[0 .. count) = 0
 UOp Tiled::clear(UOp memory, i64 count) {
   i64 width = kTileLineBytes / memory.dtype().bytes();
@@ -301,7 +310,8 @@ UOp Tiled::accumulate(const Registers& r, UOp acc, UOp cleared, UOp sums) {
   update = close(rw, close(rw, update, {row(r), column(r)}), {ko});
   Registers result;
   result.ti = range(AxisType::Loop, mt / upcast), result.tj = range(AxisType::Loop, nt / lanes);
-  result.ui = range(AxisType::Loop, upcast), result.vj = range(AxisType::Vector, lanes);
+  result.ui = range(transposes() ? AxisType::Upcast : AxisType::Loop, upcast);
+  result.vj = range(AxisType::Vector, lanes);
   Rebuilder epilogue = mapping(row(result), column(result), rw.index(0));
   UOp done = after(acc, {update}, false);
   epilogue.replace(reduce, rw.make(Op::Load, t, {sum_at(done, result)}));

@@ -55,6 +55,7 @@ struct Tiled {
   void make_outer();
   Operand find_operand(const JoinedAxis& axis, const JoinedAxis& other) const;
   bool light_epilogue() const;
+  bool transposes() const;
   core::UOp define(core::DType t, i64 count);
   core::UOp after(core::UOp memory, std::initializer_list<core::UOp> effects, bool outer_too);
   core::UOp mul_add(core::UOp x, i64 y, core::UOp z) { return rw.add(rw.mul(x, rw.index(y)), z); }

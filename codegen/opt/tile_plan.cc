@@ -25,13 +25,15 @@ constexpr f64 kSumInL1 = 1.5;           // a register of sums added to while B s
 constexpr f64 kGated = 1.15;            // where B streams with masks, a factor
 constexpr f64 kTransposed = 1;          // an element packed where the order changes
 constexpr f64 kPiece = 3;               // a piece of a vector packed where axes end within one
-constexpr f64 kScattered = 2;           // an element of the result that is stored by itself
+constexpr f64 kScattered = 2;           // an element of the result that is stored by itself,
+constexpr f64 kTransposedResult = 0.6;  // or in vectors along the rows of a register tile
 constexpr f64 kAccumulated = 6;         // a register of sums added to those of earlier blocks
 constexpr f64 kPart = 500;              // a part of the work, whoever runs it
 constexpr f64 kWake = 10e3;             // other threads
 constexpr i64 kMostSums = 768 << 10;    // bytes of a block: they lie on the stack of any thread
 constexpr i64 kMostPacked = 448 << 10;  // and so do these
-constexpr i64 kFewRows = 8;             // fewer are not worth packing for
+constexpr i64 kFewRows = 8;             // fewer are not worth packing for,
+constexpr i64 kFewTransposed = 4;       // or of a register tile for transposing its results
 constexpr i64 kMostRowsOfStreams = 128;
 constexpr i64 kMostRowsOfDots = 32, kFewRowsOfDots = 12;
 constexpr i64 kMostStreams = 8;     // rows of B at a time
@@ -209,7 +211,8 @@ f64 Blocking::cycles_of_block() const {
     all += static_cast<f64>(tile->count * blocks) * kPacked / width;
   else
     all += rows * cycles_of_packing(false) * depth / width;
-  if (c_.scatters) all += rows * columns * kScattered;
+  const bool transposes = c_.along_i && m_ % mt_ == 0 && rows_ >= kFewTransposed;
+  if (c_.scatters) all += rows * columns * (transposes ? kTransposedResult : kScattered);
   if (blocks > 1) all += rows * columns / width * kAccumulated * static_cast<f64>(blocks);
   return all;
 }

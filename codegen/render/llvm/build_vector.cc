@@ -37,10 +37,27 @@ llvm::Value* FunctionBuilder::gather_words(UOp u) {
   return b_.CreateBitCast(made, value_type(t));
 }
 
+// Null if the lanes are not those of one vector, or two of one type.
+llvm::Value* FunctionBuilder::shuffle(UOp u) {
+  UOp of[2];
+  std::vector<int> mask;
+  for (UOp lane : u.srcs()) {
+    if (!lane.is(core::Op::Lane)) return nullptr;
+    const UOp from = lane.src(0);
+    if (!of[0]) of[0] = of[1] = from;
+    if (from != of[0] && of[1] == of[0]) of[1] = from;
+    if ((from != of[0] && from != of[1]) || from.dtype() != of[0].dtype()) return nullptr;
+    const int first = from == of[0] ? 0 : from.dtype().lanes;
+    mask.push_back(first + static_cast<int>(lane.arg(0)));
+  }
+  return b_.CreateShuffleVector(value(of[0]), value(of[1]), mask);
+}
+
 llvm::Value* FunctionBuilder::vec(UOp u) {
   CHECK(u.nsrc() == u.dtype().lanes, "a vector of {} lanes from {} sources", u.dtype().lanes,
         u.nsrc());
   if (llvm::Value* gathered = gather_words(u)) return gathered;
+  if (llvm::Value* shuffled = shuffle(u)) return shuffled;
   llvm::Value* vector = llvm::PoisonValue::get(value_type(u.dtype()));
   for (usize i = 0; i < u.nsrc(); ++i) {
     vector = b_.CreateInsertElement(vector, value(u.src(i)), static_cast<u64>(i));

@@ -82,6 +82,7 @@ class FunctionBuilder {
   llvm::Value* gather_words(core::UOp u);
   llvm::Value* word(core::UOp vector, i64 number);
   llvm::Value* lane(core::UOp u);
+  llvm::Value* shuffle(core::UOp u);
   llvm::Value* ramp(core::UOp u);
 
   // build_arithmetic.cc
