@@ -7,13 +7,14 @@
 
 #include "base/os/process.h"
 #include "tools/doorbell/or_throw.h"
+#include "tools/measure/measure.h"
 
 namespace doorbell::tools {
 
 namespace fs = std::filesystem;
 
 std::string find_preload(const std::string& name) {
-  std::string tried, folders = DOORBELL_PRELOAD_FOLDERS;
+  std::string tried, folders = own_folder() + "/../lib:" DOORBELL_PRELOAD_FOLDERS;
   while (!folders.empty()) {
     const std::string folder = folders.substr(0, folders.find(':'));
     folders.erase(0, folder.size() + 1);

@@ -7,8 +7,8 @@
 
 namespace doorbell::tools {
 
-// The path of a library such as "libdoorbell_trace.so", in the build folder or installed. Throws if
-// it is not found.
+// The path of a library such as "libdoorbell_trace.so": in the folder lib beside the program's,
+// where `scripts/hw pack` puts it, in the build folder or installed. Throws if it is not found.
 std::string find_preload(const std::string& name);
 
 // Blocks until the program ends; returns its exit status. Libraries that LD_PRELOAD named already

@@ -6,6 +6,7 @@ usage: trace_test.py PATH_OF_DOORBELL
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -88,6 +89,18 @@ class Trace(unittest.TestCase):
         self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
         self.assertIn("ioctl", result.stderr)
         self.assertIn("GET_VERSION major_version=0 minor_version=0 -> -25 (", result.stderr)
+
+    def test_the_library_beside_a_copy_of_the_program(self):
+        # As `scripts/hw pack` puts them.
+        program = os.path.join(self.folder.name, "bin", "doorbell")
+        library = os.path.join(self.folder.name, "lib", "libdoorbell_trace.so")
+        for path, built in ((program, TOOL), (library, os.path.join(os.path.dirname(TOOL), "libdoorbell_trace.so"))):
+            os.mkdir(os.path.dirname(path))
+            shutil.copy(built, path)
+        command = [program, "trace", "--", "sh", "-c", "echo $LD_PRELOAD"]
+        result = subprocess.run(command, capture_output=True, text=True, timeout=100)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(os.path.realpath(result.stdout.split(":")[0].strip()), os.path.realpath(library))
 
     def test_json_into_a_file(self):
         result = run("trace", "--json", "-o", self.path, "--", sys.executable, "-c", STRANGER)
