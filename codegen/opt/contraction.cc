@@ -157,4 +157,12 @@ std::vector<Contraction> find_contractions(const KernelInfo& info) {
   return found;
 }
 
+i64 panels_together(i64 panels, i64 row_bytes, i64 bytes) {
+  constexpr i64 kRow = 256, kMost = 256 << 10;  // bytes of a piece, and of what is packed
+  i64 most = 1;
+  for (i64 n = 2; n * row_bytes <= kRow && n * bytes <= kMost; ++n)
+    if (panels % n == 0) most = n;
+  return most;
+}
+
 }  // namespace doorbell::codegen::detail

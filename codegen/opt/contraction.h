@@ -56,4 +56,9 @@ bool is_linear(const KernelInfo& info, const Access& access, const JoinedAxis& a
 // So many neighbours, a power of two up to `most`, are a vector with no end of an axis within.
 i64 vector_piece(const KernelInfo& info, const Access& access, const JoinedAxis& axis, i64 most);
 
+// How many of the `panels` of a block of B are packed together: rows of a matrix lie far apart, so
+// pieces of a few cache lines are read from each. A divisor of `panels`; a piece of a panel is of
+// `row_bytes`, a packed one of `bytes`.
+i64 panels_together(i64 panels, i64 row_bytes, i64 bytes);
+
 }  // namespace doorbell::codegen::detail

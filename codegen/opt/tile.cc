@@ -119,6 +119,23 @@ UOp Tiled::after(UOp memory, std::initializer_list<UOp> effects, bool outer_too)
   return srcs.size() == 1 ? memory : rw.make(Op::After, memory.dtype(), srcs);
 }
 
+// How many tiles of `size`, of `in_block` in a block, begin before the end of the axis.
+UOp Tiled::blocks_of(const JoinedAxis& axis, i64 in_block, i64 size) {
+  const i64 all = divide_up(axis.size, size);
+  if (all % in_block == 0) return rw.index(in_block);
+  UOp before = rw.mul(outer[static_cast<usize>(axis.id())].value, in_block);
+  return count_to(rw.sub(rw.index(all), before), in_block);
+}
+
+// At most `most` of what is left. What is at most one is one, so that it needs no loop; where it is
+// none, gates leave it out.
+UOp Tiled::count_to(UOp left, i64 most) {
+  UOp count = rw.min(left, rw.index(most));
+  return count.vmax() <= 1 ? rw.index(1) : count;
+}
+
+UOp Tiled::row_tiles() { return i.exists() ? blocks_of(i, mt / upcast, upcast) : rw.index(1); }
+
 // An axis inside a block of it, with a gate where the blocks run past its end.
 RangeImage Tiled::image(i64 size, UOp block_number, i64 block, UOp inside) {
   RangeImage made{mul_add(block_number, block, inside), {}, {}};
@@ -286,7 +303,7 @@ UOp Tiled::partial_sums(UOp a_tile, UOp b_tile, const Registers& r) {
     a_element = rw.make(Op::Load, a_tile.dtype(), {place(a_tile, at)});
   }
   if (b_tile) {
-    UOp at = mul_add(in_k, lanes, r.vj);
+    UOp at = mul_add(mul_add(r.panel, kc, in_k), lanes, r.vj);
     b_element = rw.make(Op::Load, b_tile.dtype(), {place(b_tile, at)});
   }
   UOp body = product(in_i, column(r), in_k, a_element, b_element);
@@ -309,7 +326,8 @@ UOp Tiled::accumulate(const Registers& r, UOp acc, UOp cleared, UOp sums) {
   UOp update = rw.make(Op::Store, core::dtypes::void_, {at, sum});
   update = close(rw, close(rw, update, {row(r), column(r)}), {ko});
   Registers result;
-  result.ti = range(AxisType::Loop, mt / upcast), result.tj = range(AxisType::Loop, nt / lanes);
+  result.ti = range(AxisType::Loop, row_tiles());
+  result.tj = range(AxisType::Loop, blocks_of(j, nt / lanes, lanes));
   result.ui = range(transposes() ? AxisType::Upcast : AxisType::Loop, upcast);
   result.vj = range(AxisType::Vector, lanes);
   Rebuilder epilogue = mapping(row(result), column(result), rw.index(0));
@@ -322,6 +340,10 @@ UOp Tiled::run() {
   find_axes();
   if (i.exists()) a = find_operand(i, j);
   b = find_operand(j, i);
+  if (b.staged && !b.along_k && !j.is_joined() && !k.is_joined()) {
+    const i64 element = parts > 1 ? 4 : b.value.dtype().bytes();
+    panels = panels_together(nt / lanes, lanes * b.access->bytes, kc / parts * lanes * element);
+  }
   make_outer();
   const i64 k_blocks = divide_up(k.size, kc);
   const bool direct = k_blocks == 1 && light_epilogue();
@@ -335,9 +357,17 @@ UOp Tiled::run() {
   ko = range(AxisType::Loop, k_blocks);
   UOp a_tile = stage_a();
   Registers r;
-  r.tj = range(AxisType::Loop, nt / lanes);
-  UOp b_tile = stage_b(r.tj), surplus = stage_surplus(b_tile, r);
-  r.ti = range(AxisType::Loop, mt / upcast);
+  UOp all = blocks_of(j, nt / lanes, lanes);
+  r.group = range(AxisType::Loop,
+                  count_to(rw.floordiv(rw.add(all, panels - 1), panels), nt / lanes / panels));
+  UOp b_tile = stage_b(r.group);
+  UOp before = rw.mul(r.group, panels);
+  const bool is_whole = all.is_const() && all.const_int() % panels == 0;
+  r.panel =
+      range(AxisType::Loop, is_whole ? rw.index(panels) : count_to(rw.sub(all, before), panels));
+  r.tj = mul_add(r.group, panels, r.panel);
+  UOp surplus = stage_surplus(b_tile, r);
+  r.ti = range(AxisType::Loop, row_tiles());
   r.ui = range(AxisType::Upcast, upcast), r.vj = range(AxisType::Vector, lanes);
   UOp sums = parts > 1 ? partial_dots(a_tile, b_tile, surplus, r) : partial_sums(a_tile, b_tile, r);
   if (!direct) return accumulate(r, acc, cleared, sums);

@@ -57,9 +57,10 @@ UOp Tiled::word_of(absl::FunctionRef<UOp(i64)> part) {
 }
 
 // The sum over the words of a block of k of what `dot` gives for B's word.
-UOp Tiled::sum_over_words(UOp b_tile, UOp in_j, absl::FunctionRef<UOp(UOp, UOp)> dot) {
+UOp Tiled::sum_over_words(UOp b_tile, UOp panel, UOp in_j, absl::FunctionRef<UOp(UOp, UOp)> dot) {
   UOp in_k = range(AxisType::Reduce, kc / parts);
-  UOp word = rw.make(Op::Load, core::dtypes::u32, {place(b_tile, mul_add(in_k, lanes, in_j))});
+  UOp at = mul_add(mul_add(panel, kc / parts, in_k), lanes, in_j);
+  UOp word = rw.make(Op::Load, core::dtypes::u32, {place(b_tile, at)});
   UOp body = dot(in_k, word);
   if (!in_k.is(Op::Range)) return body;
   return rw.make(Op::Reduce, reduce.dtype(), {body, in_k}, {static_cast<i64>(Op::Add), 0});
@@ -69,8 +70,9 @@ UOp Tiled::sum_over_words(UOp b_tile, UOp in_j, absl::FunctionRef<UOp(UOp, UOp)>
 UOp Tiled::stage_surplus(UOp b_tile, const Registers& r) {
   if (!a.is_raised) return UOp();
   const DType t = reduce.dtype();
-  UOp made = after(define(t, lanes), {ko, r.tj}, true), in_j = range(AxisType::Vector, lanes);
-  UOp sum = sum_over_words(b_tile, in_j, [&](UOp, UOp word) {
+  UOp made = after(define(t, lanes), {ko, r.group, r.panel}, true);
+  UOp in_j = range(AxisType::Vector, lanes);
+  UOp sum = sum_over_words(b_tile, r.panel, in_j, [&](UOp, UOp word) {
     UOp all;
     for (i64 n = 0; n < parts; ++n) {
       UOp part = part_of_word(rw, word, n, core::dtypes::i8, t);
@@ -85,7 +87,7 @@ UOp Tiled::stage_surplus(UOp b_tile, const Registers& r) {
 
 // As partial_sums(), by words.
 UOp Tiled::partial_dots(UOp a_tile, UOp b_tile, UOp surplus, const Registers& r) {
-  UOp sums = sum_over_words(b_tile, r.vj, [&](UOp in_k, UOp b_word) {
+  UOp sums = sum_over_words(b_tile, r.panel, r.vj, [&](UOp in_k, UOp b_word) {
     UOp a_word = word_of([&](i64 part) {
       UOp at = mul_add(row(r), a.pitch, mul_add(in_k, parts, rw.index(part)));
       return rw.make(Op::Load, a_tile.dtype(), {place(a_tile, at)});

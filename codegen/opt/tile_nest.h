@@ -25,9 +25,11 @@ struct Operand {
   std::optional<WindowTile> window;  // of A only
 };
 
-// A register tile, and a register in it.
+// A register tile, and a register in it. `tj` is of two loops: groups of panels that are packed
+// together, and the panels of a group.
 struct Registers {
   core::UOp ti, ui, tj, vj;
+  core::UOp group, panel;
 };
 
 struct Tiled {
@@ -44,6 +46,7 @@ struct Tiled {
   JoinedAxis i, j, k;          // i: none if A is a single row
   i64 mt = 1, nt = 1, kc = 1;  // block sizes
   i64 upcast = 1, lanes = 1, unroll = 1, threads = 1;
+  i64 panels = 1;                 // of B that are packed together
   i64 parts = 1;                  // neighbours along k in a word (linear/dot.h); 1: no words
   std::vector<RangeImage> outer;  // by range id: the part outside the blocks
   RangeList outer_loops;
@@ -69,8 +72,11 @@ struct Tiled {
   std::vector<core::UOp> numbers_in_block(const JoinedAxis& axis, i64 block, core::UOp inside);
   core::UOp walk_depth(core::AxisType innermost, i64 most);
   core::UOp word_of(absl::FunctionRef<core::UOp(i64)> part);
-  core::UOp sum_over_words(core::UOp b_tile, core::UOp in_j,
+  core::UOp sum_over_words(core::UOp b_tile, core::UOp panel, core::UOp in_j,
                            absl::FunctionRef<core::UOp(core::UOp, core::UOp)> dot);
+  core::UOp blocks_of(const JoinedAxis& axis, i64 in_block, i64 size);
+  core::UOp count_to(core::UOp left, i64 most);
+  core::UOp row_tiles();
   core::UOp stage_surplus(core::UOp b_tile, const Registers& r);
   core::UOp partial_dots(core::UOp a_tile, core::UOp b_tile, core::UOp surplus, const Registers& r);
   core::UOp walk_width(const Operand& from, const JoinedAxis& axis, i64 width);
@@ -82,7 +88,7 @@ struct Tiled {
   core::UOp reduce_depth(RangeList* over);
   core::UOp stage_panel(const Operand& from, core::UOp tile, core::UOp number, i64 width);
   core::UOp stage_a();
-  core::UOp stage_b(core::UOp tj);
+  core::UOp stage_b(core::UOp group);
   core::UOp clear(core::UOp memory, i64 count);
   core::UOp product(core::UOp in_i, core::UOp in_j, core::UOp in_k, core::UOp a_element,
                     core::UOp b_element);

@@ -1,8 +1,9 @@
 // Picks the blocks of a contraction of two operands (contraction.h): a register tile that wastes
 // little at the ends of the axes, KC x lanes of B for L1, MT x KC of A for L2, and as many blocks
-// as threads have work with. Blocks are of equal size, so that the last one is nearly full.
+// as threads have work with. Blocks are of equal size, or the last one has fewer register tiles.
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -21,6 +22,9 @@ constexpr f64 kWorthStopping = 1 << 27;
 // What things take, in multiply-adds of one vector register.
 constexpr f64 kStep = 1;                // of the innermost loop, beside its multiply-adds
 constexpr f64 kPacked = 6;              // a register of an operand packed
+constexpr f64 kFarRows = 2.5;           // from memory, times Caps::far_load: rows lie far apart
+constexpr f64 kFarPieces = 5;           // and where only a line is read from each row
+constexpr f64 kFarStream = 1.75;        // of rows as they lie
 constexpr f64 kSumInL1 = 1.5;           // a register of sums added to while B streams
 constexpr f64 kGated = 1.15;            // where B streams with masks, a factor
 constexpr f64 kTransposed = 1;          // an element packed where the order changes
@@ -60,13 +64,17 @@ class Blocking {
   void choose_depth();
   void choose_joined_depth(i64 most);
   void try_blocks();
+  i64 column_block(i64 panels, i64 blocks) const;
   void try_streams();
   Plan plan() const;
+  // Of B that are packed at once, at most.
+  i64 panels_together() const;
   i64 row_blocks() const { return divide_up(m_, mt_); }
   i64 column_blocks() const { return divide_up(n_, nt_); }
   f64 cycles_of_step(const RegisterTile& t) const;
-  f64 cycles_of_block() const;             // of i and j
-  f64 cycles_of_packing(bool is_b) const;  // a vector register of an operand
+  f64 cycles_of_block(f64 rows, f64 columns) const;  // of i and j
+  f64 cycles_of_packing(bool is_b) const;            // a vector register of an operand
+  f64 cycles_of_far_load(bool is_b) const;
   std::optional<WindowTile> window(i64 mt, i64 kc) const {
     return window_tile(info_, c_.a->index, *c_.a, c_.i, mt, c_.k, kc);
   }
@@ -185,25 +193,37 @@ f64 Blocking::cycles_of_packing(bool is_b) const {
   if (!along_own && !along_k) return kTransposed * static_cast<f64>(width_);
   const i64 most = is_b ? std::min(lanes_, width_) : width_;
   const i64 piece = vector_piece(info_, access, along_k && !along_own ? c_.k : own, most);
-  const bool far =
-      is_b && static_cast<f64>(n_ * k_ * bytes_) > 4 * static_cast<f64>(caps_.l2_bytes);
   const f64 loads = is_b ? kPacked * static_cast<f64>(parts_) : kPacked;
-  const f64 whole = loads + (far ? static_cast<f64>(caps_.core.far_load) : 0);
+  const f64 whole = loads + cycles_of_far_load(is_b);
   return std::max(whole, kPiece * static_cast<f64>(width_ / std::min(piece, width_)));
 }
 
-f64 Blocking::cycles_of_block() const {
-  const f64 rows = static_cast<f64>(mt_), columns = static_cast<f64>(nt_);
+// A register of an operand that no cache of the core holds. Windows read most elements of A again.
+f64 Blocking::cycles_of_far_load(bool is_b) const {
+  if ((is_b ? n_ : m_) * k_ * bytes_ <= 4 * caps_.l2_bytes) return 0;
+  f64 times = is_b && panels_together() == 1 ? kFarPieces : kFarRows;
+  if (!c_.is_plain) times = is_b ? 1 : 0;
+  return (streams_ ? kFarStream : times) * static_cast<f64>(caps_.core.far_load);
+}
+
+i64 Blocking::panels_together() const {
+  if (streams_ || !c_.is_plain || c_.b_along_k) return 1;
+  constexpr i64 kMany = 16;
+  return detail::panels_together(kMany, lanes_ * c_.b->bytes, kc_ * lanes_ * bytes_);
+}
+
+f64 Blocking::cycles_of_block(f64 rows, f64 columns) const {
   const i64 blocks = divide_up(k_, kc_);
   const f64 depth = static_cast<f64>(kc_ * blocks), width = static_cast<f64>(width_);
-  const f64 tiles = static_cast<f64>((mt_ / rows_) * (nt_ / lanes_));
+  const f64 tiles = rows / static_cast<f64>(rows_) * (columns / static_cast<f64>(lanes_));
   if (streams_) {
     // Register tiles follow each other without a loop between them, which hides latencies.
     const i64 vectors = divide_up(lanes_, width_);
     const f64 issued = static_cast<f64>(std::max(rows_ * vectors, rows_ + vectors));
     const bool gated = k_ % kc_ != 0 || n_ % lanes_ != 0;
     const f64 sums = static_cast<f64>(rows_ * vectors) * kSumInL1 * static_cast<f64>(blocks);
-    return tiles * (issued * depth * (gated ? kGated : 1) + sums);
+    const f64 loads = columns / width * depth * cycles_of_far_load(true);
+    return tiles * (issued * depth * (gated ? kGated : 1) + sums) + loads;
   }
   f64 all = tiles * depth * cycles_of_step({rows_, lanes_});
   all += columns * cycles_of_packing(true) * depth / width;
@@ -219,10 +239,28 @@ f64 Blocking::cycles_of_block() const {
 
 f64 Blocking::cycles() const {
   const i64 parts = row_blocks() * column_blocks() * outer_parts_;
-  const f64 of_part = cycles_of_block() * static_cast<f64>(outer_ / outer_parts_);
-  if (parts == 1 || !is_threaded()) return of_part * static_cast<f64>(parts);
-  const f64 turns = static_cast<f64>(divide_up(parts, std::max(caps_.threads, 1)));
-  return turns * (of_part + kPart) + (caps_.threads > 1 ? kWake : 0);
+  const f64 others = static_cast<f64>(outer_ / outer_parts_), all = static_cast<f64>(parts);
+  // The last blocks of an axis may have fewer register tiles.
+  const f64 rows = static_cast<f64>(divide_up(m_, rows_) * rows_);
+  const f64 columns = static_cast<f64>(divide_up(n_, lanes_) * lanes_);
+  const f64 mean = others * cycles_of_block(rows / static_cast<f64>(row_blocks()),
+                                            columns / static_cast<f64>(column_blocks()));
+  if (parts == 1 || !is_threaded()) return mean * all;
+  const f64 threads = static_cast<f64>(std::max(caps_.threads, 1));
+  const f64 turns = std::ceil(all / threads);
+  const f64 largest = others * cycles_of_block(static_cast<f64>(mt_), static_cast<f64>(nt_));
+  // Threads take parts as they get done.
+  const f64 longest = std::min(turns * largest, mean * all / threads + largest);
+  return longest + turns * kPart + (caps_.threads > 1 ? kWake : 0);
+}
+
+// Panels that are packed together lie in one block.
+i64 Blocking::column_block(i64 panels, i64 blocks) const {
+  const i64 together = panels_together(), least = divide_up(panels, blocks);
+  if (least <= together) return least * lanes_;
+  const i64 more = divide_up(least, together) * together;
+  const bool fits = k_ <= kc_ || mt_ * more * lanes_ * bytes_ <= kMostSums;
+  return (fits ? more : more - together) * lanes_;
 }
 
 void Blocking::try_blocks() {
@@ -242,7 +280,7 @@ void Blocking::try_blocks() {
     mt_ = divide_up(row_tiles, r) * step;
     const i64 sums = k_ > kc_ ? divide_up(mt_ * column_tiles * lanes_ * bytes_, kMostSums) : 1;
     for (i64 c = sums; c < sums + kMoreBlocks && c <= column_tiles; ++c) {
-      nt_ = divide_up(column_tiles, c) * lanes_;
+      nt_ = column_block(column_tiles, c);
       const f64 all = cycles();
       if (best_plan_.empty() || all < best_ * 0.998) best_ = all, best_plan_ = plan();
     }

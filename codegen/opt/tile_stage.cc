@@ -49,7 +49,7 @@ UOp Tiled::value_or_zero(const Operand& from, Rebuilder& rebuild, UOp in_k) {
 // A, row by row: a_tile[row * pitch + k].
 UOp Tiled::stage_rows(UOp tile) {
   const i64 width = kTileLineBytes / a.value.dtype().bytes();
-  UOp row = range(AxisType::Loop, mt), in_k;
+  UOp row = range(AxisType::Loop, rw.mul(row_tiles(), upcast)), in_k;
   if (is_linear(info, *a.access, k, 1)) {
     UOp vectors = range(AxisType::Loop, divide_up(kc, width));
     in_k = mul_add(vectors, width, range(AxisType::Vector, width));
@@ -131,19 +131,21 @@ UOp Tiled::stage_window(UOp tile) {
 }
 
 // As the innermost loop reads it: a_tile[(number * KC + k) * upcast + row] or
-// b_tile[k * lanes + column].
+// b_tile[(panel * KC + k) * lanes + column].
 UOp Tiled::stage_panel(const Operand& from, UOp tile, UOp number, i64 width) {
   const bool is_a = &from == &a;
-  UOp inner, in_k;
+  UOp inner, in_k, panel = rw.index(0);
   if (from.along_k) {
     inner = range(AxisType::Loop, width);
     in_k = walk_depth(AxisType::Upcast, 8);
   } else {
     in_k = walk_depth(AxisType::Loop, 1);
+    if (!is_a) panel = range(AxisType::Upcast, panels);
     inner = walk_width(from, is_a ? i : j, width);
   }
-  UOp at = mul_add(number, width, inner), zero = rw.index(0);
-  UOp row = is_a ? mul_add(number, kc, in_k) : in_k, to = place(tile, mul_add(row, width, inner));
+  UOp at = mul_add(is_a ? number : mul_add(number, panels, panel), width, inner);
+  UOp row = mul_add(is_a ? number : panel, kc / parts, in_k), zero = rw.index(0);
+  UOp to = place(tile, mul_add(row, width, inner));
   UOp store;
   if (parts > 1) {
     UOp packed = word_of([&](i64 part) {
@@ -156,7 +158,7 @@ UOp Tiled::stage_panel(const Operand& from, UOp tile, UOp number, i64 width) {
     Rebuilder rebuild = is_a ? mapping(at, zero, in_k) : mapping(zero, at, in_k);
     store = rw.make(Op::Store, core::dtypes::void_, {to, value_or_zero(from, rebuild, in_k)});
   }
-  return is_a ? close(rw, store, {number, in_k, inner}) : close(rw, store, {in_k, inner});
+  return is_a ? close(rw, store, {number, in_k, inner}) : close(rw, store, {in_k, panel, inner});
 }
 
 // The tile of A in blocks of k, filled; null if A is read where it lies.
@@ -173,15 +175,15 @@ UOp Tiled::stage_a() {
   if (a.along_k) a.pitch = (divide_up(kc, line) | 1) * line;
   UOp tile = after(define(t, mt * (a.along_k ? a.pitch : kc)), {ko}, true);
   UOp filled = a.along_k ? stage_rows(tile)
-                         : stage_panel(a, tile, range(AxisType::Loop, mt / upcast), upcast);
+                         : stage_panel(a, tile, range(AxisType::Loop, row_tiles()), upcast);
   return after(tile, {filled}, false);
 }
 
-UOp Tiled::stage_b(UOp tj) {
+UOp Tiled::stage_b(UOp group) {
   if (!b.staged) return UOp();
   const DType t = parts > 1 ? core::dtypes::u32 : b.value.dtype();
-  UOp tile = after(define(t, kc / parts * lanes), {ko, tj}, true);
-  UOp filled = stage_panel(b, tile, tj, lanes);
+  UOp tile = after(define(t, panels * (kc / parts) * lanes), {ko, group}, true);
+  UOp filled = stage_panel(b, tile, group, lanes);
   return after(tile, {filled}, false);
 }
 

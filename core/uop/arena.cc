@@ -57,7 +57,7 @@ u64 mask_of(const Node& node) {
   if (node.op == Op::Wmma) kept = 3;
   usize open = std::min<usize>(node.nsrc, kept);
   for (usize i = 0; i < open; ++i) mask |= srcs[i]->range_mask;
-  // A closed Range's own size may vary with outer ranges, which stay open.
+  // A closed Range's own size may vary with outer ranges, which stay open if not closed too.
   u64 closed = 0, sizes = 0;
   for (usize i = open; i < node.nsrc; ++i) {
     closed |= srcs[i]->op == Op::Range ? u64{1} << (srcs[i]->args()[0] & 63) : 0;
@@ -66,7 +66,7 @@ u64 mask_of(const Node& node) {
     else
       mask |= srcs[i]->range_mask;
   }
-  return (mask & ~closed) | sizes;
+  return (mask | sizes) & ~closed;
 }
 }  // namespace
 

@@ -165,6 +165,10 @@ TEST(Dot, IsOneInstructionWhereTheCpuHasIt) {
     Result<std::string> text = target.compiler->disassemble(*object);
     ASSERT_TRUE(text) << to_string(text.error());
     EXPECT_NE(text->find(left.is_float() ? "vdpbf16ps" : "vpdpbusd"), std::string::npos);
+    // The word of A that all lanes share is read by the instruction itself.
+    if (left.is_float()) {
+      EXPECT_NE(text->find("{1to16}"), std::string::npos);
+    }
     const RunningKernel kernel = compile_for(target, program);
     for (i64 part = 0; part < program.threads; ++part) kernel(run.params(), {}, part);
     EXPECT_EQ(run.out, run.expected()) << program.plan;

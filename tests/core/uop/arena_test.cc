@@ -105,6 +105,17 @@ TEST(Arena, ReduceClosesItsRanges) {
   EXPECT_EQ(reduced.range_mask(), 1u);
 }
 
+// The size of k varies with i: the last row of blocks may have fewer.
+TEST(Arena, AnEndClosesRangesWhoseSizesVaryWithOthersThatItCloses) {
+  Arena a;
+  UOp i = a.range(0, AxisType::Loop, 4), k = a.range(1, AxisType::Loop, i);
+  UOp memory = a.make(Op::DefinePrivate, dtypes::index, {}, {0, 4});
+  UOp at = a.make(Op::Index, dtypes::index, {memory, k});
+  UOp store = a.make(Op::Store, dtypes::void_, {at, k});
+  EXPECT_EQ(a.make(Op::End, dtypes::void_, {store, k}).range_mask(), 1u);
+  EXPECT_EQ(a.make(Op::End, dtypes::void_, {store, i, k}).range_mask(), 0u);
+}
+
 TEST(Arena, OrderPutsSourcesFirstOnADeepChain) {
   Arena a;
   UOp x = a.range(0, AxisType::Loop, 2);

@@ -1,0 +1,57 @@
+// The loops of a blocked contraction (opt/tile.cc): what is packed at once, and where they end.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "codegen/lower/lower.h"
+#include "tests/codegen/support/kernels.h"
+
+namespace doorbell::codegen {
+namespace {
+
+Caps tile_caps() {
+  Caps caps;
+  caps.ops.set();
+  caps.dtypes.set();
+  caps.storage_dtypes.set();
+  caps.masked_access = true;
+  caps.vector_bytes = 32;
+  return caps;
+}
+
+LinearProgram tiled_product(core::Arena& arena, i64 m, i64 n, i64 lanes) {
+  const Plan plan{{OptOp::Tile, 2, 32},  {OptOp::Tile, 1, 256},     {OptOp::Tile, 0, 4},
+                  {OptOp::Upcast, 0, 2}, {OptOp::Vector, 1, lanes}, {OptOp::Stage, 1, 1},
+                  {OptOp::Stage, 2, 1}};
+  return lower(matmul_kernel(m, n, 32), tile_caps(), arena, {.plan = &plan});
+}
+
+// Of each row of B 256 bytes are packed at a time, whatever a panel has of them: a tile is of 32
+// rows of 64 floats.
+TEST(TileLoops, NarrowPanelsArePackedTogether) {
+  for (const i64 lanes : {8, 16, 32, 64}) {
+    core::Arena arena;
+    i64 largest = 0;
+    for (core::UOp u : tiled_product(arena, 4, 512, lanes).ops)
+      if (u.is(core::Op::DefinePrivate)) largest = std::max(largest, u.arg(1));
+    EXPECT_EQ(largest, 32 * 64) << lanes;
+  }
+}
+
+// Blocks are of 2 tiles of 2 rows and of 16 panels of 16 columns, 4 in a group: 3 tiles and 18
+// panels leave 1 and 2 for the last.
+TEST(TileLoops, LastBlocksHaveFewerTiles) {
+  core::Arena arena;
+  std::vector<std::pair<i64, i64>> sizes;
+  for (core::UOp u : tiled_product(arena, 5, 18 * 16, 16).ops)
+    if (u.is(core::Op::Range) && !u.src(0).is_const())
+      sizes.emplace_back(u.src(0).vmin(), u.src(0).vmax());
+  EXPECT_EQ(std::ranges::count(sizes, std::pair<i64, i64>(1, 2)), 1);  // tiles
+  EXPECT_EQ(std::ranges::count(sizes, std::pair<i64, i64>(2, 4)), 1);  // rows of A to pack
+  EXPECT_EQ(std::ranges::count(sizes, std::pair<i64, i64>(1, 4)), 1);  // groups
+}
+
+}  // namespace
+}  // namespace doorbell::codegen
