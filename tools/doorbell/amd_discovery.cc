@@ -48,7 +48,11 @@ std::string name_of(u16 hardware_id) {
 
 void print(const PciKernel::Description& gpu) {
   if (!gpu.id.address.empty())
-    fmt::print("GPU {} ({:#06x}), {} MiB\n", gpu.id.address, gpu.id.device, gpu.memory_bytes >> 20);
+    fmt::print("GPU {} ({:#06x}), {} MiB{}\n", gpu.id.address, gpu.id.device,
+               gpu.memory_bytes >> 20,
+               gpu.shown_bytes == gpu.memory_bytes
+                   ? ""
+                   : fmt::format(", {} MiB of them shown on the bus", gpu.shown_bytes >> 20));
   const amd::hw::GraphicsInfo& graphics = gpu.discovery.graphics;
   fmt::print("{} shader engines of {} arrays of {} compute units, waves of {}, {} on a SIMD\n",
              graphics.engines, graphics.arrays_per_engine, graphics.units_per_array,
@@ -76,6 +80,7 @@ nlohmann::json to_json(const PciKernel::Description& gpu) {
   return {{"address", gpu.id.address},
           {"device_id", gpu.id.device},
           {"memory_bytes", gpu.memory_bytes},
+          {"shown_bytes", gpu.shown_bytes},
           {"engines", graphics.engines},
           {"arrays_per_engine", graphics.arrays_per_engine},
           {"compute_units_per_array", graphics.units_per_array},

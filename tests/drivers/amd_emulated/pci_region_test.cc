@@ -36,6 +36,8 @@ TEST(PciRegion, GrowsToTheWholeMemory) {
   auto process = machine.start();
   ASSERT_TRUE(process) << process.error().message;
   EXPECT_EQ(machine.machine->bare_gpu(0).shown_bytes(), 256 * kMiB);  // nothing has started yet
+  EXPECT_EQ((*process)->kernel->descriptions()[0].shown_bytes, 256 * kMiB);
+  EXPECT_EQ((*process)->kernel->descriptions()[0].memory_bytes, 24560 * kMiB);
   {
     auto device = machine.open(**process);
     ASSERT_TRUE(device) << device.error().message;

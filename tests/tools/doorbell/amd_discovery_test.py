@@ -26,6 +26,7 @@ class Discovery(unittest.TestCase):
         gpus = json.loads(done.stdout)
         self.assertEqual([gpu["address"] for gpu in gpus], ["0000:03:00.0", "0000:04:00.0"])
         self.assertEqual(gpus[0]["memory_bytes"], 24560 << 20)
+        self.assertEqual(gpus[0]["shown_bytes"], 24560 << 20)
         self.assertEqual(gpus[0]["engines"] * gpus[0]["arrays_per_engine"] * gpus[0]["compute_units_per_array"], 96)
         versions = {block["name"]: block["version"] for block in gpus[0]["blocks"]}
         self.assertEqual(versions["GC"], "11.0.0")

@@ -142,7 +142,7 @@ Result<void> PciKernel::find_gpu(const os::PciId& id) {
 
 void PciKernel::add(const os::PciId& id, PciGpu& gpu) {
   auto added = std::make_unique<Gpu>();
-  added->description = {id, gpu.vram_bytes(), gpu.discovery()};
+  added->description = {id, gpu.vram_bytes(), gpu.vram().size(), gpu.discovery()};
   hw::NodeProperties properties = gpu.properties();
   const u32 index = static_cast<u32>(gpus_.size());
   properties.drm_render_minor = kFirstRenderMinor + index;

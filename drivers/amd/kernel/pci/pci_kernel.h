@@ -35,7 +35,7 @@ class PciKernel final : public os::ForwardedFiles {
   // The GPUs in the topology's order, as their own tables describe them.
   struct Description {
     os::PciId id;
-    u64 memory_bytes = 0;
+    u64 memory_bytes = 0, shown_bytes = 0;  // of them, by the memory's region on the bus
     hw::Discovery discovery;
   };
   std::vector<Description> descriptions() const;
