@@ -229,7 +229,9 @@ Result<std::unique_ptr<Machine>> Machine::create(MachineOptions options) {
       TRY(CardState* const card, parts.open_card(*device));
       parts.bare.push_back(std::make_unique<BareGpu>(
           *device, parts.checks, parts.bus, [state = &parts] { return state->ticks(); },
-          BareGpu::Region{parts.options.shown_bytes, parts.options.most_shown_bytes}, card));
+          BareGpu::Settings{parts.options.shown_bytes, parts.options.most_shown_bytes,
+                            parts.options.adversarial},
+          card));
     }
     Interrupts& interrupts = parts.options.bare ? static_cast<Interrupts&>(*parts.bare.back())
                                                 : parts.kfd->interrupts(index);

@@ -279,6 +279,7 @@ void BareGpu::signal(u32 context_id, unsigned valid_bits) {
 
 void BareGpu::memory_fault(const MemoryFault& fault) {
   std::lock_guard lock(mutex_);
+  note_stopped(fault.queue);
   const std::string message = fmt::format(
       "GPU {}: {} at {:#x}{}: {}; {}", device_.slot.index,
       fault.not_present ? "nothing is mapped" : "the mapping does not allow it", fault.va,
@@ -314,6 +315,7 @@ void BareGpu::memory_fault(const MemoryFault& fault) {
 
 void BareGpu::hw_exception(const HwException& exception) {
   std::lock_guard lock(mutex_);
+  note_stopped(exception.queue);
   const std::string message =
       fmt::format("GPU {}, {}; the queue has stopped", device_.slot.index, exception.what);
   last_fault_ = message;

@@ -79,12 +79,12 @@ bool is_awake_always(amd::hw::Reg reg) {
 }  // namespace
 
 BareGpu::BareGpu(Device& device, Checks& checks, BusMemory& bus, std::function<u64()> now_ticks,
-                 const Region& region, CardState* card)
+                 const Settings& settings, CardState* card)
     : device_(device),
       checks_(checks),
       bus_(bus),
       now_ticks_(std::move(now_ticks)),
-      region_(region),
+      settings_(settings),
       chip_(*bare_chip(*device.slot.node)),
       own_card_(card == nullptr ? std::make_unique<CardState>() : nullptr),
       card_(card == nullptr ? *own_card_ : *card),
@@ -101,7 +101,7 @@ BareGpu::BareGpu(Device& device, Checks& checks, BusMemory& bus, std::function<u
   const std::vector<u8> table = make_discovery_table(*device.slot.node);
   std::copy(table.begin(), table.end(), memory_.at(memory_.bytes() - amd::hw::kDiscoveryFromEnd));
   if (card_.magic != CardState::kMagic) {
-    card_.shown_bytes = region.bytes == 0 ? std::bit_ceil(memory_.bytes()) : region.bytes;
+    card_.shown_bytes = settings.shown == 0 ? std::bit_ceil(memory_.bytes()) : settings.shown;
   }
   show_on_bus();
   // A card that another process left is as it was: its queues are on, and nobody runs them any
@@ -115,6 +115,7 @@ void BareGpu::clear(ComputeSlot& slot) {
   if (slot.id) (void)device_.engine->remove_queue(*slot.id);
   slot.id.reset();
   slot.doorbell = 0;
+  slot.is_stuck = false;
   slot.registers = {};
 }
 
@@ -180,7 +181,7 @@ bool BareGpu::resize(u64 log2_mib) {
                                                 "of the device are mapped",
                                                 mapped_regions_));
     const u64 bytes = kMiB << log2_mib;
-    if (region_.most != 0 && bytes > region_.most) return false;
+    if (settings_.most_shown != 0 && bytes > settings_.most_shown) return false;
     card_.shown_bytes = bytes;
   }
   show_on_bus();

@@ -30,14 +30,16 @@ namespace doorbell::emu::amdgpu {
 class BareGpu final : public Interrupts {
  public:
   // How much of the memory its region on the bus shows at first, and at most, as the bridge above
-  // has room: powers of two; 0: all.
-  struct Region {
-    u64 bytes = 0, most = 0;
+  // has room: powers of two; 0: all. Adversarial: a compute queue that an error stopped stays on
+  // the hardware until its processor is reset.
+  struct Settings {
+    u64 shown = 0, most_shown = 0;
+    bool is_adversarial = false;
   };
   // Borrows all; `now_ticks` is the counter that timestamps are made of. `card`: what the card
   // keeps, in a file that other processes had before; null: a new one.
   BareGpu(Device& device, Checks& checks, BusMemory& bus, std::function<u64()> now_ticks,
-          const Region& region, CardState* card = nullptr);
+          const Settings& settings, CardState* card = nullptr);
 
   // ---- the bus ----------------------------------------------------------------------------------
   static constexpr u64 kRegisterBytes = u64{1} << 20, kDoorbellBytes = u64{2} << 20;
@@ -80,6 +82,7 @@ class BareGpu final : public Interrupts {
     std::array<u32, amd::hw::kHqdRegisters>& registers;
     std::optional<QueueId> id;
     u32 doorbell = 0;  // in words
+    bool is_stuck = false;
   };
 
   bool is_gc12() const { return chip_ == amd::hw::BareChip::Gc12; }
@@ -101,6 +104,7 @@ class BareGpu final : public Interrupts {
   bool judge_processor();
   std::string judge_description(const ComputeSlot& slot, const QueueDescription& queue);
   void dequeue(ComputeSlot& slot);
+  void note_stopped(QueueId queue);
   void write_copy_control(u32 value);
   void stop_copy_queue();
   void soft_reset(u32 value);
@@ -121,7 +125,7 @@ class BareGpu final : public Interrupts {
   Checks& checks_;
   BusMemory& bus_;
   const std::function<u64()> now_ticks_;
-  const Region region_;
+  const Settings settings_;
   const amd::hw::BareChip chip_;
   const std::unique_ptr<CardState> own_card_;  // null: it lies elsewhere
   mutable std::mutex mutex_;                   // guards what follows

@@ -157,7 +157,15 @@ void BareGpu::activate(ComputeSlot& slot) {
   slot.registers[hqd_index(Mqd::Active)] = 1;
 }
 
+// The kernel waits for a queue's end, too, and not for ever. [amdgpu_amdkfd_gfx_v9.c
+// kgd_gfx_v9_hqd_destroy(): "cp queue preemption time out"]
+void BareGpu::note_stopped(QueueId queue) {
+  for (ComputeSlot& slot : slots_)
+    if (slot.id == queue) slot.is_stuck = settings_.is_adversarial;
+}
+
 void BareGpu::dequeue(ComputeSlot& slot) {
+  if (slot.is_stuck) return;
   if (slot.id) (void)device_.engine->remove_queue(*slot.id);
   slot.id.reset();
   slot.registers[hqd_index(Mqd::Active)] = 0;
@@ -168,7 +176,11 @@ void BareGpu::dequeue(ComputeSlot& slot) {
 void BareGpu::write_processor_control(u32 written) {
   const auto before = amd::hw::fields_of<amd::hw::MecControl>(value(Reg::CpMecRs64Cntl));
   const auto after = amd::hw::fields_of<amd::hw::MecControl>(written);
-  if (after.pipe0_reset) card_.has_begun = false;
+  if (after.pipe0_reset) {
+    card_.has_begun = false;
+    for (ComputeSlot& slot : slots_)
+      if (slot.is_stuck) clear(slot);
+  }
   if (before.pipe0_reset && !after.pipe0_reset) {
     const u64 entry = pair(Reg::CpMecRs64PrgrmCntrStart, Reg::CpMecRs64PrgrmCntrStartHi) << 2;
     card_.has_begun = entry == psp_.compute_entry() && entry != 0;

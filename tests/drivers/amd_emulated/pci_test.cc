@@ -199,6 +199,62 @@ TEST(PciTest, ReportsAFaultAsOverTheKernel) {
   EXPECT_STREQ(machine.reports[0].check->id, "AMD-VM-001");
 }
 
+// A kernel that stores where nothing is.
+std::string fault(AmdDevice& device, const char* chip) {
+  auto program = *device.load(compiled_kernel(chip));
+  Ref<Buffer> a = *Buffer::allocate(device, 4096);
+  core::Allocation nowhere;
+  nowhere.address = (u64{1} << 45) + (u64{1} << 43);
+  nowhere.bytes = 4096;
+  Ref<Buffer> b = Buffer::wrap(device, nowhere);
+  const core::BufferView views[] = {{a.get(), 0}, {b.get(), 0}};
+  if (Result<void> launched = program->launch(views, {}); !launched)
+    return launched.error().message;
+  const Result<void> done = device.synchronize();
+  return done ? "" : done.error().message;
+}
+
+// After an error the same process goes on with the GPU, and so does the next one, without a reset
+// of all of it: also where the hardware does not let go of the queue.
+TEST_P(PciChip, GoesOnAfterAFault) {
+  for (const bool adversarial : {false, true}) {
+    PciMachine machine(
+        {.gpus = {GetParam().name}, .adversarial = adversarial, .lockstep = true, .seed = 2});
+    Starts first{GetParam().chip}, second{GetParam().chip};
+    {
+      auto process = *machine.start(first.filter());
+      {
+        auto device = machine.open(*process);
+        ASSERT_TRUE(device) << device.error().message;
+        EXPECT_NE(fault(**device, GetParam().name).find("memory fault at"), std::string::npos);
+        // The driver waits a second of the machine's time for a queue that does not end.
+        const u64 begin_ns = machine.clock->now_ns();
+        device->reset();
+        EXPECT_EQ(machine.clock->now_ns() - begin_ns >= 1'000'000'000, adversarial);
+      }
+      {
+        std::lock_guard lock(machine.mutex);
+        ASSERT_FALSE(machine.reports.empty());
+        for (const emu::Report& report : machine.reports)
+          EXPECT_STREQ(report.check->id, "AMD-VM-001") << to_string(report);
+        machine.reports.clear();
+      }
+      auto device = machine.open(*process);
+      ASSERT_TRUE(device) << device.error().message;
+      EXPECT_EQ(run_kernel(**device, GetParam().name), "");
+    }
+    auto process = *machine.start(second.filter());
+    {
+      auto device = machine.open(*process);
+      ASSERT_TRUE(device) << device.error().message;
+      EXPECT_EQ(run_kernel(**device, GetParam().name), "");
+    }
+    EXPECT_EQ(second.frames, 0u);
+    EXPECT_EQ(first.resets + second.resets, 0u);
+    expect_clean(machine);
+  }
+}
+
 TEST(PciTest, NamesFirmwareThatIsMissing) {
   struct WithoutMec final : os::ForwardedFiles {
     using ForwardedFiles::ForwardedFiles;

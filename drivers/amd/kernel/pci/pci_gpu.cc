@@ -23,7 +23,7 @@ constexpr u64 kHugePage = u64{2} << 20;
 // In SCRATCH_REG7: this start's layout of boot_memory is there. SCRATCH_REG6: queues live, or the
 // state is not known.
 constexpr u32 kAliveVersion = 0xdb000001;
-constexpr u32 kCopyQueue = PciGpu::kComputeQueues;
+constexpr u32 kCopyQueue = PciGpu::kComputeQueues, kAllCompute = (1u << kCopyQueue) - 1;
 // Of the memory's region: what blocks keep for ever, and as much again for tables and the rest.
 constexpr u64 kLeastShown = 2 * boot_memory::kEnd;
 
@@ -161,10 +161,9 @@ Result<void> PciGpu::boot() {
   }
   TRY(device_->set_bus_master(true));
   TRY(const BootTarget target, read_framebuffer(registers, vram()));
-  ProcessorEntries entries;
   set_up_heaps();
   if (is_warm_) {
-    TRY(entries, read_entries(files_, discovery_));
+    TRY(entries_, read_entries(files_, discovery_));
     for (u32 queue = 0; queue < kComputeQueues; ++queue)
       TRY(unload_compute_queue(registers, queue));
     unload_copy_queue(registers);
@@ -172,7 +171,7 @@ Result<void> PciGpu::boot() {
                     registers.caps().chip);
   } else {
     TRY(const Firmware firmware, read_firmware(files_, discovery_));
-    entries = firmware.entries;
+    entries_ = firmware.entries;
     tables_.emplace(vram(), boot_memory::kRootTable, *free_, kFirstGpuAddress,
                     registers.caps().chip);
     start_bus_interface(target);
@@ -184,7 +183,7 @@ Result<void> PciGpu::boot() {
   TRY(wait_for_graphics(registers));
   start_hub(target, Hub::Graphics);
   TRY(invalidate());
-  start_graphics(target, entries, is_warm_);
+  start_graphics(target, entries_, is_warm_);
   start_copy_engine(target);
   TRY(set_clocks(registers, true));
   interrupt_rptr_ = registers.read(Reg::IhRbRptr) & hw::kIhOffsetMask;
@@ -272,6 +271,11 @@ void PciGpu::mark_dirty() {
   note_queues();
 }
 
+bool PciGpu::is_dirty() {
+  std::lock_guard lock(mutex_);
+  return is_dirty_;
+}
+
 Result<u32> PciGpu::start_compute(u32 queue, const PciQueueMemory& memory) {
   CHECK(queue < kComputeQueues, "compute queue {} of {}", queue, kComputeQueues);
   std::lock_guard lock(mutex_);
@@ -289,9 +293,25 @@ Result<void> PciGpu::stop_compute(u32 queue) {
   if (ended)
     live_queues_ &= ~(1u << queue);
   else
-    is_dirty_ = true;
+    stuck_queues_ |= 1u << queue;
+  is_dirty_ |= !ended;
+  if (is_dirty_ && (live_queues_ & kAllCompute) == stuck_queues_) ended = recover();
   note_queues();
   return ended;
+}
+
+// Under mutex_. [tinygrad amdev.py AMDev.recover(), ip.py AM_GFX.reset_mec()]
+Result<void> PciGpu::recover() {
+  TRY(const BootTarget target, read_framebuffer(*registers_, vram()));
+  start_graphics(target, entries_, true);
+  for (u32 queue = 0; queue < kComputeQueues; ++queue)
+    TRY(unload_compute_queue(*registers_, queue));
+  registers_->change(Reg::GcvmL2ProtectionFaultCntl, 0, hw::kFaultControlClear);
+  live_queues_ &= ~kAllCompute;
+  stuck_queues_ = 0;
+  is_dirty_ = false;
+  log().info("PCI device {}: its compute processor was reset", device_->id().address);
+  return {};
 }
 
 Result<u32> PciGpu::start_copy(const PciQueueMemory& memory) {

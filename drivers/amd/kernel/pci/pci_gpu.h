@@ -21,6 +21,7 @@
 #include "base/os/pinned_memory.h"
 #include "drivers/amd/hw/bare/interrupts.h"
 #include "drivers/amd/hw/topology.h"
+#include "drivers/amd/kernel/pci/firmware_files.h"
 #include "drivers/amd/kernel/pci/inspect.h"
 #include "drivers/amd/kernel/pci/page_tables.h"
 #include "drivers/amd/kernel/pci/register_access.h"
@@ -78,6 +79,8 @@ class PciGpu {
   static constexpr u32 kComputeQueues = 4;
   // The number of its doorbell.
   Result<u32> start_compute(u32 queue, const PciQueueMemory& memory);
+  // One that the hardware does not let go of ends with the last of the others: then, and after any
+  // error, the compute processor is reset, so that the GPU is well for whoever comes next.
   Result<void> stop_compute(u32 queue);
   Result<u32> start_copy(const PciQueueMemory& memory);
   Result<void> stop_copy();
@@ -91,6 +94,7 @@ class PciGpu {
   hw::FaultStatus take_fault();
   // The GPU did something that leaves its state unknown: the next process resets it.
   void mark_dirty();
+  bool is_dirty();
 
   // ---- as it is, for tools: inspect.h -----------------------------------------------------------
   struct Look {
@@ -111,6 +115,7 @@ class PciGpu {
   void set_up_heaps();
   Result<void> invalidate();
   void note_queues();
+  Result<void> recover();
 
   os::Files& files_;
   os::Clock& clock_;
@@ -122,7 +127,9 @@ class PciGpu {
   mutable std::mutex mutex_;  // guards what follows
   std::optional<RegisterAccess> registers_;
   bool is_warm_ = false, is_booted_ = false, is_dirty_ = false;
-  u32 live_queues_ = 0;              // a bit each
+  u32 live_queues_ = 0;   // a bit each
+  u32 stuck_queues_ = 0;  // of them, those that the hardware does not let go of
+  ProcessorEntries entries_;
   std::optional<hcq::Tlsf> free_;    // what the host sees
   std::optional<hcq::Tlsf> hidden_;  // what it does not; none: it sees all
   std::optional<PageTables> tables_;

@@ -55,6 +55,8 @@ int PciKernel::destroy_queue(u32 id) {
   if (found == queues_.end()) return EINVAL;
   const Queue queue = found->second;
   queues_.erase(found);
+  // The end of the last one mends what went wrong: more of that is known before.
+  if (queue.gpu->gpu->is_dirty()) take_interrupts();
   Result<void> stopped;
   if (queue.is_live)
     stopped =
