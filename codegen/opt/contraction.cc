@@ -13,6 +13,8 @@ namespace doorbell::codegen::detail {
 using core::Op;
 using core::UOp;
 
+constexpr i64 kRun = 16;
+
 void JoinedAxis::prepend(const KernelInfo& info, i64 id) {
   ids.insert(ids.begin(), id);
   size *= info.size(id);
@@ -32,6 +34,13 @@ bool is_linear(const KernelInfo& info, const Access& access, const JoinedAxis& a
   for (usize n = axis.ids.size(); n-- > 0; step *= info.size(axis.ids[n]))
     if (access.affine.coefficient(axis.ids[n]) != step) return false;
   return !(axis.is_joined() && access.gate_mask & axis.mask);
+}
+
+i64 transposed_run(const KernelInfo& info, const Access& access, const JoinedAxis& j,
+                   const JoinedAxis& k, i64 depth) {
+  const i64 step = access.affine.coefficient(j.id()).value_or(1), run = std::gcd(depth, kRun);
+  const bool fits = access.bytes == 4 && access.gate_mask == 0 && !j.is_joined() && step > 1;
+  return fits && run >= kRun / 2 && is_linear(info, access, k, 1) ? run : 1;
 }
 
 i64 vector_piece(const KernelInfo& info, const Access& access, const JoinedAxis& axis, i64 most) {

@@ -53,6 +53,10 @@ std::vector<Contraction> find_contractions(const KernelInfo& info);
 
 // Whether neighbours on the joined axis are `step` apart in memory wherever they are.
 bool is_linear(const KernelInfo& info, const Access& access, const JoinedAxis& axis, i64 step);
+// So many neighbours on axis `k` of an operand that is contiguous along it are packed for each of
+// `j` at once, transposed in registers (lower/transpose.h), in blocks of `depth`; 1: it is not.
+i64 transposed_run(const KernelInfo& info, const Access& access, const JoinedAxis& j,
+                   const JoinedAxis& k, i64 depth);
 // So many neighbours, a power of two up to `most`, are a vector with no end of an axis within.
 i64 vector_piece(const KernelInfo& info, const Access& access, const JoinedAxis& axis, i64 most);
 

@@ -27,7 +27,8 @@ constexpr f64 kFarPieces = 5;           // and where only a line is read from ea
 constexpr f64 kFarStream = 1.75;        // of rows as they lie
 constexpr f64 kSumInL1 = 1.5;           // a register of sums added to while B streams
 constexpr f64 kGated = 1.15;            // where B streams with masks, a factor
-constexpr f64 kTransposed = 1;          // an element packed where the order changes
+constexpr f64 kTransposed = 1;          // an element packed where the order changes,
+constexpr f64 kInRegisters = 0.4;       // many of them at once, by shuffles
 constexpr f64 kPiece = 3;               // a piece of a vector packed where axes end within one
 constexpr f64 kScattered = 2;           // an element of the result that is stored by itself,
 constexpr f64 kTransposedResult = 0.6;  // or in vectors along the rows of a register tile
@@ -165,7 +166,8 @@ void Blocking::choose_depth() {
   const i64 most = std::clamp<i64>(caps_.l1_bytes / (lanes_ * bytes_), 16, 320);
   if (c_.k.is_joined()) return choose_joined_depth(most);
   kc_ = k_ <= 2 * most ? k_ : divide_up(k_, divide_up(k_, most));
-  if (c_.b_along_k) kc_ = divide_up(kc_, 8) * 8;  // so many are transposed at once
+  const i64 run = k_ % 16 == 0 ? 16 : 8;  // so many are transposed at once
+  if (c_.b_along_k) kc_ = divide_up(kc_, run) * run;
 }
 
 // Whole inner axes: the taps of a window, or rows of an image.
@@ -190,6 +192,9 @@ f64 Blocking::cycles_of_packing(bool is_b) const {
   const JoinedAxis& own = is_b ? c_.j : c_.i;
   const bool along_own = access.affine.coefficient(own.id()) == 1;
   const bool along_k = !is_b && access.affine.coefficient(c_.k.id()) == 1;
+  const bool blocks_fit = is_b && parts_ == 1 && n_ % nt_ == 0 && k_ % kc_ == 0;
+  if (blocks_fit && transposed_run(info_, access, own, c_.k, kc_) > 1)
+    return kInRegisters * static_cast<f64>(width_);
   if (!along_own && !along_k) return kTransposed * static_cast<f64>(width_);
   const i64 most = is_b ? std::min(lanes_, width_) : width_;
   const i64 piece = vector_piece(info_, access, along_k && !along_own ? c_.k : own, most);

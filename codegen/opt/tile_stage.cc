@@ -135,7 +135,11 @@ UOp Tiled::stage_window(UOp tile) {
 UOp Tiled::stage_panel(const Operand& from, UOp tile, UOp number, i64 width) {
   const bool is_a = &from == &a;
   UOp inner, in_k, panel = rw.index(0);
-  if (from.along_k) {
+  const bool whole = !is_a && parts == 1 && j.size % nt == 0 && k.size % kc == 0;
+  if (const i64 run = whole ? transposed_run(info, *from.access, j, k, kc) : 1; run > 1) {
+    inner = range(AxisType::Vector, width);
+    in_k = mul_add(range(AxisType::Loop, kc / run), run, range(AxisType::Upcast, run));
+  } else if (from.along_k) {
     inner = range(AxisType::Loop, width);
     in_k = walk_depth(AxisType::Upcast, 8);
   } else {

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "codegen/lower/lower.h"
+#include "codegen/render/memory.h"
 #include "tests/codegen/support/kernels.h"
 #include "tests/codegen/support/run_linear.h"
 
@@ -116,6 +117,25 @@ TEST(Transpose, LeavesFewAlone) {
   Caps unmasked = cpu_caps(64);
   unmasked.masked_access = false;
   EXPECT_EQ(accesses_of({16, 14}, unmasked, plan_of(16, 14)).scalars, 14 * 16);  // the loads
+}
+
+// An operand that is contiguous along the depth, packed with its other axis in lanes.
+TEST(Transpose, PacksAnOperandAlongTheDepth) {
+  for (i64 depth : {16, 24, 32, 96}) {
+    const core::KernelAst ast = matmul_kernel(8, 32, 96, true);
+    const Plan plan{{OptOp::Tile, 2, depth}, {OptOp::Tile, 1, 32},   {OptOp::Tile, 0, 8},
+                    {OptOp::Upcast, 0, 4},   {OptOp::Vector, 1, 16}, {OptOp::Stage, 1, 1},
+                    {OptOp::Stage, 2, 1}};
+    core::Arena arena;
+    const LinearProgram program = lower(ast, cpu_caps(64), arena, {.plan = &plan});
+    const i64 counts[] = {8 * 32, 8 * 96, 32 * 96, 32};
+    const BothOutputs outputs = run_both(ast, program, counts, 1);
+    EXPECT_EQ(outputs.got, outputs.expected) << depth;
+    for (UOp u : program.ops) {
+      if (!u.is(Op::Load) || !memory_of(u.src(0)).is(Op::Param)) continue;
+      EXPECT_GT(u.dtype().lanes, 1) << depth;
+    }
+  }
 }
 
 }  // namespace
