@@ -28,6 +28,7 @@ has_library sqlite3|libsqlite3-dev|the compile cache
 has_library zlib|zlib1g-dev|compressed data sets
 has_library libarchive|libarchive-dev|zip and tar archives
 has_library libcurl|libcurl4-openssl-dev|tensors from URLs
+has_library libusb-1.0|libusb-1.0-0-dev|GPUs behind USB
 has_library CLI11|libcli11-dev|command line of the tools
 has_library nlohmann_json|nlohmann-json3-dev|JSON in and out
 has_library gtest_main|libgtest-dev|the tests

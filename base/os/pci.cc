@@ -220,14 +220,18 @@ Result<std::unique_ptr<File>> PciDevice::open_region(usize region, const char* s
   return files_.open(fmt::format("{}/resource{}{}", folder_, region, suffix), Access::ReadWrite);
 }
 
-Result<Mapping> PciDevice::map_memory(usize region) {
+Result<MappedMemory> PciDevice::map_memory(usize region) {
   const std::string combined = fmt::format("{}/resource{}_wc", folder_, region);
   TRY(const std::unique_ptr<File> file, open_region(region, files_.exists(combined) ? "_wc" : ""));
   MapRequest request;
   request.size = regions_[region].bytes;
   request.writable = true;
   request.inherited = false;
-  return file->map(request);
+  if (auto* const remote = dynamic_cast<RemoteFile*>(file.get()))
+    return remote->map_remote(request);
+  TRY(Mapping mapping, file->map(request));
+  const DeviceMemory memory(mapping.data(), mapping.size());
+  return MappedMemory{std::move(mapping), memory};
 }
 
 Result<MappedRegisters> PciDevice::map_registers(usize region) {

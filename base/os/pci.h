@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/os/device_memory.h"
 #include "base/os/vfio.h"
 
 namespace doorbell::os {
@@ -55,7 +56,7 @@ class PciDevice {
   Result<void> set_bus_master(bool on);
 
   // Memory, whose writes may be combined on the way.
-  Result<Mapping> map_memory(usize region);
+  Result<MappedMemory> map_memory(usize region);
   Result<MappedRegisters> map_registers(usize region);
 
  private:

@@ -66,13 +66,17 @@ Result<void> AmdQueue::make_argument_ring() {
 }
 
 void AmdQueue::close() {
-  constexpr u32 kMaxTurns = 1000;
+  constexpr u32 kMaxTurns = 1000, kSpins = 100;
   const u64 ring = format_.pointer_of(hardware_->ring().size());
   const auto is_read = [&] {
     return (hardware_->read_pointer() - hardware_->write_pointer()) % ring == 0;
   };
   const bool healthy = device_.kfd().check_process() && idle() && !has_failed();
-  for (u32 turn = 0; healthy && turn < kMaxTurns && !is_read(); ++turn) clock().relax(turn);
+  for (u32 turn = 0; healthy && turn < kMaxTurns && !is_read(); ++turn) {
+    // Behind USB, what the GPU writes is seen when the kernel is asked.
+    if (turn > kSpins) (void)device_.kfd().events().look();
+    clock().relax(turn);
+  }
 }
 
 u64 AmdQueue::to_ns(u64 ticks) const { return device_.to_ns(ticks); }

@@ -16,6 +16,7 @@
 #include "emulator/amd/all_checks.h"
 #include "emulator/amd/bare/bare_files.h"
 #include "emulator/amd/bare/made_tables.h"
+#include "emulator/amd/bare/usb_bridge.h"
 #include "emulator/amd/breakpoints.h"
 #include "emulator/amd/cp/gpu.h"
 #include "emulator/amd/cp/rules.h"
@@ -172,6 +173,7 @@ struct Machine::State {
   BusMemory bus;
   std::vector<std::unique_ptr<Backing>> cards;      // their files
   std::vector<std::unique_ptr<BareGpu>> bare;       // of a bare machine; use kfd's devices
+  std::unique_ptr<EmulatedUsb> usb;                 // once it is asked for; uses them
   std::vector<std::unique_ptr<GpuEngine>> engines;  // go before the Kfd that they interrupt
   std::mutex moving;                                // lockstep: one mover at a time
   std::mt19937_64 random;                           // chooses who runs next; under moving
@@ -287,6 +289,12 @@ Checks& Machine::checks() { return state_->checks; }
 os::HostAccesses* Machine::host_accesses() { return state_->host.get(); }
 Kfd& Machine::kfd() { return *state_->kfd; }
 BareGpu& Machine::bare_gpu(usize index) { return *state_->bare.at(index); }
+EmulatedUsb& Machine::usb() {
+  std::lock_guard lock(state_->moving);
+  if (state_->usb == nullptr)
+    state_->usb = std::make_unique<EmulatedUsb>(state_->bare, state_->checks);
+  return *state_->usb;
+}
 
 std::string Machine::last_fault(usize index) {
   if (state_->options.bare) return state_->bare.at(index)->last_fault();

@@ -20,6 +20,7 @@ namespace doorbell::emu::amdgpu {
 
 class BareGpu;
 class Breakpoints;
+class EmulatedUsb;
 class Kfd;
 class PacketHook;
 
@@ -84,6 +85,8 @@ class Machine {
   std::string last_fault(usize index);
   // Of a bare machine.
   BareGpu& bare_gpu(usize index);
+  // The same GPUs, each behind a bridge on USB: instead of the PCI devices among files().
+  EmulatedUsb& usb();
   // Reports what the process leaves, as its end would.
   void tell_leaks();
   // Lockstep: until no queue of any GPU can go on, or waves have run for so long that they may be

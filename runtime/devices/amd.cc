@@ -8,8 +8,10 @@
 
 #include <map>
 #include <mutex>
+#include <optional>
 
 #include "base/os/host.h"
+#include "base/os/usb.h"
 #include "base/util/try.h"
 #include "codegen/compile/comgr_compiler.h"
 #include "codegen/compile/llvm_compiler.h"
@@ -53,22 +55,34 @@ Result<std::shared_ptr<amd::Kfd>> kfd_of_process(os::Files& files, const amd::Kf
   return kfd;
 }
 
-// The same of GPUs that this process drives itself. Never destroyed: threads may still wait in it
-// when the process ends, and a queue's end tells the GPU that it is left alone.
-Result<std::shared_ptr<amd::Kfd>> pci_of_process(os::Files& files) {
-  struct All {
-    std::mutex mutex;
-    std::unique_ptr<amd::PciKernel> kernel;
-    std::shared_ptr<amd::Kfd> kfd;
-  };
-  static All& all = *new All;
-  std::lock_guard lock(all.mutex);
+struct OwnGpus {
+  std::unique_ptr<amd::PciKernel> kernel;
+  std::shared_ptr<amd::Kfd> kfd;
+};
+
+// The same of GPUs that this process drives itself, over PCI or behind USB. Never destroyed:
+// threads may still wait in it when the process ends, and a queue's end tells the GPU that it is
+// left alone.
+Result<const OwnGpus*> own_gpus(os::Files& files, bool is_usb) {
+  static std::mutex& mutex = *new std::mutex;
+  static OwnGpus* const both = new OwnGpus[2];
+  std::lock_guard lock(mutex);
+  OwnGpus& all = both[is_usb ? 1 : 0];
   if (all.kfd == nullptr) {
-    TRY(all.kernel, amd::PciKernel::open(files, os::host_clock()));
-    TRY(std::unique_ptr<amd::Kfd> opened, amd::Kfd::open(*all.kernel, os::host_clock()));
+    os::Clock& clock = os::host_clock();
+    TRY(all.kernel, is_usb ? amd::PciKernel::open_usb(files, os::host_usb(), clock)
+                           : amd::PciKernel::open(files, clock));
+    TRY(std::unique_ptr<amd::Kfd> opened, amd::Kfd::open(*all.kernel, clock));
     all.kfd = std::move(opened);
   }
-  return all.kfd;
+  return &all;
+}
+
+std::optional<EmulatedDoor> emulated_door(std::string_view iface) {
+  if (iface == "EMUKFD") return EmulatedDoor::Kfd;
+  if (iface == "EMUPCI") return EmulatedDoor::Pci;
+  if (iface == "EMUUSB") return EmulatedDoor::Usb;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -76,8 +90,8 @@ Result<std::shared_ptr<amd::Kfd>> pci_of_process(os::Files& files) {
 struct AmdBackend::State {
   core::Config config;
   os::Files* kernel = nullptr;
-  std::mutex mutex;  // guards what follows
-  std::unique_ptr<EmulatedAmd> emulated, emulated_pci;
+  std::mutex mutex;                          // guards what follows
+  std::unique_ptr<EmulatedAmd> emulated[3];  // by EmulatedDoor
 };
 
 AmdBackend::AmdBackend(const core::Config& config, os::Files& kernel)
@@ -94,18 +108,18 @@ Result<std::unique_ptr<core::Device>> AmdBackend::open(core::DeviceSpec spec) {
   if (spec.iface.empty() || spec.iface == "KFD") {
     TRY(kfd, kfd_of_process(*state.kernel, {.trap_registers = options.report_waves}));
     spec.iface = "KFD";
-  } else if (spec.iface == "PCI") {
-    TRY(kfd, pci_of_process(*state.kernel));
+  } else if (spec.iface == "PCI" || spec.iface == "USB") {
+    TRY(const OwnGpus* const own, own_gpus(*state.kernel, spec.iface == "USB"));
+    kfd = own->kfd;
+    options.host_accesses = own->kernel->host_accesses();
     // Waves are not saved there.
     options.report_waves = false;
-  } else if (spec.iface == "EMUKFD" || spec.iface == "EMUPCI") {
-    const EmulatedDoor door = spec.iface == "EMUKFD" ? EmulatedDoor::Kfd : EmulatedDoor::Pci;
-    std::unique_ptr<EmulatedAmd>& emulated =
-        door == EmulatedDoor::Kfd ? state.emulated : state.emulated_pci;
+  } else if (const auto door = emulated_door(spec.iface)) {
+    std::unique_ptr<EmulatedAmd>& emulated = state.emulated[static_cast<usize>(*door)];
     if (emulated == nullptr) {
       TRY(const EmulatorSettings settings,
           read_settings<EmulatorSettings>(setting_values(state.config)));
-      TRY(emulated, open_emulated_amd(settings, spec.arch, door));
+      TRY(emulated, open_emulated_amd(settings, spec.arch, *door));
     }
     kfd = emulated->kfd();
     options.explain = [machine = emulated.get()](u32 gpu_id) {
@@ -116,7 +130,7 @@ Result<std::unique_ptr<core::Device>> AmdBackend::open(core::DeviceSpec spec) {
     constexpr u64 kHour_ns = 3'600'000'000'000;
     options.timeout_ns = kHour_ns;
     // No display depends on it.
-    options.report_waves = door == EmulatedDoor::Kfd;
+    options.report_waves = *door == EmulatedDoor::Kfd;
   } else {
     return fail(ErrorKind::Unsupported, "AMD's interface {} is {}", spec.iface, kNotBuilt);
   }

@@ -6,6 +6,7 @@
 
 #include "base/os/host.h"
 #include "base/util/try.h"
+#include "emulator/amd/bare/usb_bridge.h"
 #include "emulator/amd/kfd/kfd.h"
 #include "emulator/amd/machine.h"
 #include "emulator/amd/machine_text.h"
@@ -34,14 +35,20 @@ class Emulated : public EmulatedAmd {
       if (kfd_->nodes()[i].gpu_id == gpu_id) return machine_->last_fault(i);
     return "";
   }
-  os::HostAccesses* host_accesses() override { return machine_->host_accesses(); }
+  // Behind USB, what the host accesses are copies, which the machine does not know.
+  os::HostAccesses* host_accesses() override {
+    os::HostAccesses* const copies = kernel_ == nullptr ? nullptr : kernel_->host_accesses();
+    return copies != nullptr ? copies : machine_->host_accesses();
+  }
 
-  Result<void> open(emu::amdgpu::MachineOptions options) {
+  Result<void> open(emu::amdgpu::MachineOptions options, EmulatedDoor kind) {
     const bool is_bare = options.bare;
     TRY(machine_, emu::amdgpu::Machine::create(std::move(options)));
     files_ = machine_->files(os::host_files());
     clock_ = machine_->clock(os::host_clock());
-    if (is_bare) {
+    if (kind == EmulatedDoor::Usb) {
+      TRY(kernel_, amd::PciKernel::open_usb(*files_, machine_->usb(), *clock_));
+    } else if (is_bare) {
       TRY(kernel_, amd::PciKernel::open(*files_, *clock_));
     }
     os::Files& door = is_bare ? *kernel_ : *files_;
@@ -65,10 +72,10 @@ class Emulated : public EmulatedAmd {
 Result<std::unique_ptr<EmulatedAmd>> open_emulated_amd(const EmulatorSettings& settings,
                                                        const std::string& arch, EmulatedDoor door) {
   TRY(emu::amdgpu::MachineOptions options, machine_options(settings, arch));
-  options.bare = door == EmulatedDoor::Pci;
+  options.bare = door != EmulatedDoor::Kfd;
   TRY(set_machine_options(settings, &options));
   auto emulated = std::make_unique<Emulated>();
-  TRY(emulated->open(std::move(options)));
+  TRY(emulated->open(std::move(options), door));
   return std::unique_ptr<EmulatedAmd>(std::move(emulated));
 }
 

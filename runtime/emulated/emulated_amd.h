@@ -1,6 +1,6 @@
-// The emulated machine behind EMUKFD and EMUPCI, as the composition root sees it. A program links
-// one of two definitions: emulated_amd.cc has the emulator in it, no_emulator.cc, for programs that
-// are to be built quickly, refuses.
+// The emulated machine behind EMUKFD, EMUPCI and EMUUSB, as the composition root sees it. A program
+// links one of two definitions: emulated_amd.cc has the emulator in it, no_emulator.cc, for
+// programs that are to be built quickly, refuses.
 #pragma once
 
 #include <memory>
@@ -27,8 +27,8 @@ class EmulatedAmd {
   virtual os::HostAccesses* host_accesses() = 0;
 };
 
-// What stands between the driver and the emulated GPUs: the kernel's driver, or PCI alone.
-enum class EmulatedDoor : u8 { Kfd, Pci };
+// What stands between the driver and the emulated GPUs: the kernel's driver, PCI alone, or USB.
+enum class EmulatedDoor : u8 { Kfd, Pci, Usb };
 // `arch`: the GPU that DEV asks for, or empty.
 Result<std::unique_ptr<EmulatedAmd>> open_emulated_amd(const EmulatorSettings& settings,
                                                        const std::string& arch,

@@ -40,6 +40,7 @@ TEST(AmdBackend, CountsTheComputeUnitsOfWhatIsOpened) {
 
 TEST(AmdBackend, StartsGpusThatNoKernelDriverHas) {
   EXPECT_EQ(open({{"EMU_GPU", "gfx1100"}}, "EMUPCI").units, 96);
+  EXPECT_EQ(open({{"EMU_GPU", "gfx1201"}}, "EMUUSB").units, 64);
   EXPECT_NE(
       open({{"EMU_GPU", "gfx942"}}, "EMUPCI").error.find("only gfx1100 and gfx1201 are emulated"),
       std::string::npos);

@@ -9,8 +9,8 @@ import unittest
 
 SETUP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts", "setup.sh")
 BASICS = ("basename", "bash", "cat", "cmp", "cp", "dirname", "env", "mkdir", "nproc", "paste")
-LIBRARIES = ("fmt", "spdlog", "absl_flat_hash_map", "sqlite3", "zlib", "libarchive", "libcurl", "CLI11",
-             "nlohmann_json", "gtest_main", "benchmark", "libdrm_amdgpu", "OpenCL-Headers", "ompi-c")
+LIBRARIES = ("fmt", "spdlog", "absl_flat_hash_map", "sqlite3", "zlib", "libarchive", "libcurl", "libusb-1.0",
+             "CLI11", "nlohmann_json", "gtest_main", "benchmark", "libdrm_amdgpu", "OpenCL-Headers", "ompi-c")
 HEADERS = ("catch2/catch.hpp", "glog/logging.h", "doctest/doctest.h", "linux/kfd_ioctl.h", "hsa/amd_hsa_queue.h")
 COMMANDS = ("g++", "meson", "ninja", "python3", "ccache", "clang", "cmake", "doxygen", "rocminfo", "mpirun")
 

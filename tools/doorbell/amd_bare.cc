@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "base/os/host.h"
+#include "base/os/usb.h"
 #include "drivers/amd/device.h"
 #include "drivers/amd/hw/bare/register_fields.h"
 #include "runtime/device_kind.h"
@@ -49,19 +50,23 @@ struct Opened {
 void open_kernel(const Options& options, Opened* opened) {
   const auto targets = or_throw(runtime::parse_targets(options.device, "--device"));
   const bool is_amd = targets.size() == 1 && targets[0].device == "AMD";
-  if (!is_amd || (targets[0].iface != "PCI" && targets[0].iface != "EMUPCI"))
-    throw fail(ErrorKind::Invalid, "--device is {}, expected PCI+AMD or EMUPCI+AMD",
-               options.device);
-  if (targets[0].iface == "PCI") {
-    opened->own_kernel = or_throw(PciKernel::open(os::host_files(), os::host_clock()));
+  const std::string iface = is_amd ? targets[0].iface : "";
+  if (iface == "PCI" || iface == "USB") {
+    opened->own_kernel = or_throw(
+        iface == "PCI" ? PciKernel::open(os::host_files(), os::host_clock())
+                       : PciKernel::open_usb(os::host_files(), os::host_usb(), os::host_clock()));
     opened->kernel = opened->own_kernel.get();
     return;
   }
+  if (iface != "EMUPCI" && iface != "EMUUSB")
+    throw fail(ErrorKind::Invalid,
+               "--device is {}, expected PCI+AMD, USB+AMD, EMUPCI+AMD or EMUUSB+AMD",
+               options.device);
+  const auto door = iface == "EMUPCI" ? runtime::EmulatedDoor::Pci : runtime::EmulatedDoor::Usb;
   const auto config = or_throw(runtime::read_environment(runtime::process_environment()));
   const auto settings =
       or_throw(read_settings<runtime::EmulatorSettings>(runtime::setting_values(config)));
-  opened->emulated =
-      or_throw(runtime::open_emulated_amd(settings, targets[0].arch, runtime::EmulatedDoor::Pci));
+  opened->emulated = or_throw(runtime::open_emulated_amd(settings, targets[0].arch, door));
   opened->kernel = opened->emulated->pci();
   opened->kfd = opened->emulated->kfd();
 }
@@ -152,8 +157,9 @@ int run_registers(const Options& options) {
 CLI::App* add_command(CLI::App* amd, const char* name, const char* what, Options* options) {
   CLI::App* command = amd->add_subcommand(name, what);
   command
-      ->add_option("--device", options->device,
-                   "PCI+AMD, GPUs without a kernel driver (default), or EMUPCI+AMD, emulated ones")
+      ->add_option(
+          "--device", options->device,
+          "PCI+AMD, GPUs without a kernel driver (default), USB+AMD, EMUPCI+AMD or EMUUSB+AMD")
       ->option_text("DEV");
   command->add_option("--gpu", options->gpu, "Which one, 0 by default")->option_text("N");
   command->add_flag("--start", options->start,

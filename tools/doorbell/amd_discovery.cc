@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/os/host.h"
+#include "base/os/usb.h"
 #include "drivers/amd/kernel/pci/pci_kernel.h"
 #include "runtime/device_kind.h"
 #include "runtime/emulated/emulated_amd.h"
@@ -26,18 +27,23 @@ struct Options {
 std::vector<PciKernel::Description> read_device(const std::string& device) {
   const auto targets = or_throw(runtime::parse_targets(device, "--device"));
   if (targets.size() == 1 && targets[0].device == "AMD") {
-    if (targets[0].iface == "PCI")
+    const std::string& iface = targets[0].iface;
+    if (iface == "PCI")
       return or_throw(PciKernel::open(os::host_files(), os::host_clock()))->descriptions();
-    if (targets[0].iface == "EMUPCI") {
+    if (iface == "USB")
+      return or_throw(PciKernel::open_usb(os::host_files(), os::host_usb(), os::host_clock()))
+          ->descriptions();
+    if (iface == "EMUPCI" || iface == "EMUUSB") {
+      const auto door = iface == "EMUPCI" ? runtime::EmulatedDoor::Pci : runtime::EmulatedDoor::Usb;
       const auto config = or_throw(runtime::read_environment(runtime::process_environment()));
       const auto settings =
           or_throw(read_settings<runtime::EmulatorSettings>(runtime::setting_values(config)));
-      const auto emulated = or_throw(
-          runtime::open_emulated_amd(settings, targets[0].arch, runtime::EmulatedDoor::Pci));
+      const auto emulated = or_throw(runtime::open_emulated_amd(settings, targets[0].arch, door));
       return emulated->pci()->descriptions();
     }
   }
-  throw fail(ErrorKind::Invalid, "--device is {}, expected PCI+AMD or EMUPCI+AMD", device);
+  throw fail(ErrorKind::Invalid,
+             "--device is {}, expected PCI+AMD, USB+AMD, EMUPCI+AMD or EMUUSB+AMD", device);
 }
 
 std::string name_of(u16 hardware_id) {
@@ -114,8 +120,9 @@ void add_amd_discovery(CLI::App* amd, int* status) {
       "discovery", "Print a GPU's own table of its blocks, their versions and base addresses");
   auto options = std::make_shared<Options>();  // owned by the parser and the callback
   command
-      ->add_option("--device", options->device,
-                   "PCI+AMD, GPUs without a kernel driver (default), or EMUPCI+AMD, emulated ones")
+      ->add_option(
+          "--device", options->device,
+          "PCI+AMD, GPUs without a kernel driver (default), USB+AMD, EMUPCI+AMD or EMUUSB+AMD")
       ->option_text("DEV");
   command
       ->add_option("--file", options->file,

@@ -178,11 +178,11 @@ TEST_F(PciInspect, TellsWhatFirmwareRuns) {
 TEST_F(PciInspect, MapsAllOrNothing) {
   std::vector<u8> vram(1 << 20);
   hcq::Tlsf room(0x1000, 2 * hw::kGpuPage, hw::kGpuPage);  // for two tables
-  PageTables tables(vram, 0, room, 0, hw::BareChip::Gc11);
+  PageTables tables({vram.data(), vram.size()}, 0, room, 0, hw::BareChip::Gc11);
   hw::PageEntry entry{.readable = true, .address = 0x80000};
   EXPECT_FALSE(tables.map(0x1000, 0x2000, entry));
   hcq::Tlsf more_room(0x1000, 3 * hw::kGpuPage, hw::kGpuPage);
-  PageTables more(vram, 0, more_room, 0, hw::BareChip::Gc11);
+  PageTables more({vram.data(), vram.size()}, 0, more_room, 0, hw::BareChip::Gc11);
   // Across the border of two lowest tables, of which there is one.
   entry.address = 0x1ff000;
   EXPECT_FALSE(more.map(0x1ff000, 0x2000, entry));

@@ -13,6 +13,7 @@
 #include "drivers/amd/device.h"
 #include "drivers/amd/kernel/pci/pci_kernel.h"
 #include "emulator/amd/bare/bare_gpu.h"
+#include "emulator/amd/bare/usb_bridge.h"
 #include "emulator/amd/machine.h"
 #include "tests/drivers/amd/compiled_kernel.h"
 
@@ -77,12 +78,22 @@ struct PciMachine {
     return process;
   }
 
+  // The same over USB.
+  Result<std::unique_ptr<PciProcess>> start_usb() {
+    auto process = std::make_unique<PciProcess>();
+    TRY(process->kernel, PciKernel::open_usb(*files, machine->usb(), *clock));
+    TRY(std::unique_ptr<Kfd> opened, Kfd::open(*process->kernel, *clock));
+    process->kfd = std::move(opened);
+    return process;
+  }
+
   Result<std::unique_ptr<AmdDevice>> open(PciProcess& process, int ordinal = 0,
                                           Options options = {}) {
     core::DeviceSpec spec;
     spec.name = ordinal == 0 ? "AMD" : "AMD:1";
     spec.ordinal = ordinal;
     options.explain = [this](u32) { return machine->last_fault(0); };
+    options.host_accesses = process.kernel->host_accesses();
     return AmdDevice::open(spec, process.kfd, options);
   }
 

@@ -44,7 +44,7 @@ class Discovery(unittest.TestCase):
         self.assertIn("where its discovery table begins", run("--file", TOOL).stderr)
         done = run("--device", "KFD+AMD")
         self.assertEqual(done.returncode, 1)
-        self.assertIn("expected PCI+AMD or EMUPCI+AMD", done.stderr)
+        self.assertIn("expected PCI+AMD, USB+AMD, EMUPCI+AMD or EMUUSB+AMD", done.stderr)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ inline constexpr u64 kReservedEnd = u64{64} << 20;
 // A GPU while it is started.
 struct BootTarget {
   const RegisterAccess& registers;
-  std::span<u8> vram;       // the host's view
+  os::DeviceMemory vram;    // the host's view
   u64 framebuffer = 0;      // where the memory controller has the memory's first byte
   u64 framebuffer_end = 0;  // its last byte's
   u64 offset = 0;           // of the memory behind other GPUs', in page tables
@@ -36,9 +36,10 @@ struct BootTarget {
   u64 mc_address(u64 at) const { return framebuffer + at; }
   // What the host wrote into the GPU's memory is there.
   void flush_hdp() const;
+  // In words: the last one is filled up with zeros.
   void copy_in(u64 at, std::span<const u8> bytes) const;
 };
-Result<BootTarget> read_framebuffer(const RegisterAccess& registers, std::span<u8> vram);
+Result<BootTarget> read_framebuffer(const RegisterAccess& registers, os::DeviceMemory vram);
 
 void start_bus_interface(const BootTarget& target);
 // Address translation of one of the two memory hubs.

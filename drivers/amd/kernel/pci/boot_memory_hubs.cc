@@ -111,10 +111,15 @@ void BootTarget::flush_hdp() const {
 }
 
 void BootTarget::copy_in(u64 at, std::span<const u8> bytes) const {
-  std::memcpy(vram.data() + at, bytes.data(), bytes.size());
+  const usize whole = bytes.size() / sizeof(u32) * sizeof(u32);
+  vram.write_bytes(at, bytes.first(whole));
+  if (whole == bytes.size()) return;
+  u32 rest = 0;
+  std::memcpy(&rest, bytes.data() + whole, bytes.size() - whole);
+  vram.write32(at + whole, rest);
 }
 
-Result<BootTarget> read_framebuffer(const RegisterAccess& registers, std::span<u8> vram) {
+Result<BootTarget> read_framebuffer(const RegisterAccess& registers, os::DeviceMemory vram) {
   BootTarget target{.registers = registers, .vram = vram};
   const auto address = [&](Reg reg) { return u64{registers.read(reg) & 0xffffff} << kMegabytes16; };
   target.framebuffer = address(Reg::MmmcVmFbLocationBase);

@@ -53,6 +53,7 @@ Result<void> load_operating_system(const BootTarget& target, const Firmware& fir
   }
   const u64 end = registers.clock().now_ns() + 10'000 * kMillisecond_ns;
   for (u32 turn = 0; !is_psp_alive(registers); ++turn) {
+    TRY(registers.state());
     if (registers.clock().now_ns() >= end)
       return fail(ErrorKind::Timeout, "the security processor's operating system does not start");
     registers.rest(turn);
@@ -103,16 +104,15 @@ Result<hw::PspCommandBuffer> submit(const BootTarget& target, const hw::PspComma
   constexpr u32 kRingWords = static_cast<u32>(boot_memory::kPspRingBytes / sizeof(u32));
   registers.write(Reg::Mp0SmnC2pmsg67,
                   (write_pointer + static_cast<u32>(sizeof frame / sizeof(u32))) % kRingWords);
-  const volatile u32* const fence =
-      reinterpret_cast<const volatile u32*>(target.vram.data() + boot_memory::kPspFence);
   const u64 end = registers.clock().now_ns() + 10'000 * kMillisecond_ns;
-  for (u32 turn = 0; *fence != frame.fence_value; ++turn) {
+  for (u32 turn = 0; target.vram.read32(boot_memory::kPspFence) != frame.fence_value; ++turn) {
+    TRY(registers.state());
     if (registers.clock().now_ns() >= end)
       return fail(ErrorKind::Timeout, "the security processor does not {}", what);
     registers.rest(turn);
   }
   hw::PspCommandBuffer answer;
-  std::memcpy(&answer, target.vram.data() + boot_memory::kPspCommand, sizeof answer);
+  target.vram.read_bytes(boot_memory::kPspCommand, {reinterpret_cast<u8*>(&answer), sizeof answer});
   if (answer.status != 0)
     return fail(ErrorKind::DeviceLost, "the security processor does not {}: it answers {:#x}", what,
                 answer.status);
@@ -182,6 +182,7 @@ Result<u32> send(const RegisterAccess& registers, const Mailbox& mailbox, u32 me
   registers.write(mailbox.message, message);
   const u64 end = registers.clock().now_ns() + timeout_ns;
   for (u32 turn = 0; registers.read(mailbox.response) == 0; ++turn) {
+    TRY(registers.state());
     if (registers.clock().now_ns() >= end)
       return fail(ErrorKind::Timeout, "the power controller does not answer message {:#x}",
                   message);

@@ -56,8 +56,7 @@ PageWalk walk_pages(const BareView& view, u64 va) {
     WalkStep step{.level = level,
                   .table = table,
                   .index = (va - first) / hw::page_span(level) % hw::kPageTableEntries};
-    std::memcpy(&step.bits, view.vram.data() + table + step.index * sizeof step.bits,
-                sizeof step.bits);
+    step.bits = view.vram.read64(table + step.index * sizeof step.bits);
     walk.steps.push_back(step);
     const hw::PageEntry entry = hw::entry_of(step.bits, registers.caps().chip);
     if (!entry.valid) return end("the entry is not valid");
@@ -81,13 +80,20 @@ std::optional<std::vector<u8>> read_memory(const BareView& view, u64 va, u64 byt
     const u64 count = std::min(bytes - all.size(), hw::kGpuPage - at % hw::kGpuPage);
     const PageWalk walk = walk_pages(view, at);
     if (!walk.target) return std::nullopt;
-    const u8* from = nullptr;
-    if (walk.target->is_system)
-      from = host ? host(walk.target->address) : nullptr;
-    else if (walk.target->address + count <= view.vram.size())
-      from = view.vram.data() + walk.target->address;
-    if (from == nullptr) return std::nullopt;
-    all.insert(all.end(), from, from + count);
+    const u64 target = walk.target->address;
+    if (walk.target->is_system) {
+      const u8* const from = host ? host(target) : nullptr;
+      if (from == nullptr) return std::nullopt;
+      all.insert(all.end(), from, from + count);
+    } else {
+      const u64 first = target / sizeof(u32) * sizeof(u32);
+      const u64 end = (target + count + sizeof(u32) - 1) / sizeof(u32) * sizeof(u32);
+      if (end > view.vram.size()) return std::nullopt;
+      std::vector<u8> words(end - first);
+      view.vram.read_bytes(first, words);
+      const auto from = words.begin() + static_cast<i64>(target - first);
+      all.insert(all.end(), from, from + static_cast<i64>(count));
+    }
   }
   return all;
 }
@@ -194,7 +200,7 @@ InterruptsView read_interrupts(const BareView& view, usize most_taken) {
     return all;
   const auto entry_at = [&](u64 at) {
     Words<hw::InterruptEntry> words{};
-    std::memcpy(words.data(), view.vram.data() + offset + at, sizeof words);
+    view.vram.read_bytes(offset + at, {reinterpret_cast<u8*>(words.data()), sizeof words});
     return decode<hw::InterruptEntry>(words);
   };
   for (u64 at = all.read; at != all.write; at = (at + hw::kInterruptBytes) % all.ring_bytes)

@@ -19,7 +19,7 @@ namespace doorbell::amd {
 // The GPU's registers and the host's view of its memory.
 struct BareView {
   const RegisterAccess& registers;
-  std::span<const u8> vram;
+  os::DeviceMemory vram;
 };
 
 // ---- translations of VMID 0, as the graphics hub has them ---------------------------------------

@@ -2,8 +2,8 @@
 #include "drivers/amd/kernel/pci/page_tables.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
-#include <cstring>
 
 #include "base/util/check.h"
 #include "base/util/try.h"
@@ -22,12 +22,12 @@ u64 block_of(u64 va, u64 address, u64 bytes) {
 
 }  // namespace
 
-PageTables::PageTables(std::span<u8> vram, u64 root, hcq::Tlsf& free, u64 first_va,
+PageTables::PageTables(os::DeviceMemory vram, u64 root, hcq::Tlsf& free, u64 first_va,
                        hw::BareChip chip)
     : vram_(vram), free_(free), first_va_(first_va), chip_(chip) {
   root_.offset = root;
   root_.below.resize(hw::kPageTableEntries);
-  std::memset(vram_.data() + root, 0, hw::kGpuPage);
+  clear(root);
 }
 
 PageTables::~PageTables() = default;
@@ -36,8 +36,23 @@ u64 PageTables::index_at(u64 relative, unsigned level) {
   return relative / hw::page_span(level) % hw::kPageTableEntries;
 }
 
+void PageTables::write(const Table& table, u64 index, std::span<const u64> entries) {
+  if (vram_.mapped() != nullptr)
+    // Whole ones: the GPU may walk the tables meanwhile.
+    for (usize i = 0; i < entries.size(); ++i)
+      vram_.write64(table.offset + (index + i) * sizeof(u64), entries[i]);
+  else
+    vram_.write_bytes(table.offset + index * sizeof(u64),
+                      {reinterpret_cast<const u8*>(entries.data()), entries.size_bytes()});
+}
+
 void PageTables::write(const Table& table, u64 index, u64 entry) {
-  *reinterpret_cast<volatile u64*>(vram_.data() + table.offset + index * sizeof(u64)) = entry;
+  write(table, index, std::span(&entry, 1));
+}
+
+void PageTables::clear(u64 table) {
+  constexpr std::array<u8, hw::kGpuPage> kZeros{};
+  vram_.write_bytes(table, kZeros);
 }
 
 Result<PageTables::Table*> PageTables::below(Table& table, u64 index, bool is_lowest) {
@@ -48,7 +63,7 @@ Result<PageTables::Table*> PageTables::below(Table& table, u64 index, bool is_lo
   found = std::make_unique<Table>();
   found->offset = *offset;
   if (!is_lowest) found->below.resize(hw::kPageTableEntries);
-  std::memset(vram_.data() + *offset, 0, hw::kGpuPage);
+  clear(*offset);
   write(table, index, hw::bits_of({.valid = true, .address = *offset}, chip_));
   ++table.used;
   return found.get();
@@ -83,11 +98,14 @@ Result<u64> PageTables::map_block(u64 va, const hw::PageEntry& entry, u64 done, 
   page.is_pte = level != kLowest || hw::marks_every_page(chip_);
   page.fragment = static_cast<u8>(std::countr_zero(block / hw::kGpuPage));
   // A block that no larger table holds ends with this one.
-  for (u64 at = 0; at < block; at += hw::page_span(level)) {
-    page.address = address + at;
-    write(*table, index_at(relative + at, level), hw::bits_of(page, chip_));
-    ++table->used;
+  std::array<u64, hw::kPageTableEntries> entries;
+  const usize count = block / hw::page_span(level);
+  for (usize i = 0; i < count; ++i) {
+    page.address = address + i * hw::page_span(level);
+    entries[i] = hw::bits_of(page, chip_);
   }
+  write(*table, index_at(relative, level), std::span(entries).first(count));
+  table->used += static_cast<u32>(count);
   return block;
 }
 

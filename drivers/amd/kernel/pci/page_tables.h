@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/os/device_memory.h"
 #include "drivers/amd/hw/bare/page_table.h"
 #include "hcq/memory/tlsf.h"
 
@@ -18,7 +19,7 @@ class PageTables {
  public:
   // Tables lie in `vram`, which the host sees; all but the root, at `root`, come from `free`. Both
   // are borrowed. GPU addresses begin at `first_va`.
-  PageTables(std::span<u8> vram, u64 root, hcq::Tlsf& free, u64 first_va, hw::BareChip chip);
+  PageTables(os::DeviceMemory vram, u64 root, hcq::Tlsf& free, u64 first_va, hw::BareChip chip);
   ~PageTables();
   PageTables(const PageTables&) = delete;
   PageTables& operator=(const PageTables&) = delete;
@@ -39,11 +40,14 @@ class PageTables {
     std::vector<std::unique_ptr<Table>> below;  // by index; empty at the lowest level
   };
   void write(const Table& table, u64 index, u64 entry);
+  // Entries that follow each other.
+  void write(const Table& table, u64 index, std::span<const u64> entries);
+  void clear(u64 table);
   Result<u64> map_block(u64 va, const hw::PageEntry& entry, u64 done, u64 bytes);
   Result<Table*> below(Table& table, u64 index, bool is_lowest);
   static u64 index_at(u64 relative, unsigned level);
 
-  std::span<u8> vram_;
+  const os::DeviceMemory vram_;
   hcq::Tlsf& free_;
   const u64 first_va_;
   const hw::BareChip chip_;

@@ -59,7 +59,7 @@ Result<std::unique_ptr<PciGpu>> PciGpu::open(os::Files& files, os::Clock& clock,
         "PCI device {} has a graphics core of version {}, Doorbell starts 11.0.0 (gfx1100), "
         "12.0.0 (gfx1200) and 12.0.1 (gfx1201) only",
         id.address, gc == nullptr ? "none" : to_string(gc->version));
-  TRY(gpu->registers_, RegisterAccess::make(gpu->mmio_.mmio, gpu->discovery_, clock));
+  TRY(gpu->registers_, RegisterAccess::make(gpu->mmio_.mmio, gpu->discovery_, clock, gpu->vram()));
   return gpu;
 }
 
@@ -68,51 +68,54 @@ PciGpu::~PciGpu() = default;
 Result<void> PciGpu::map_regions() {
   TRY(mmio_, device_->map_registers(kRegisterRegion));
   TRY(vram_, device_->map_memory(kMemoryRegion));
-  if (vram_.size() < kLeastShown)
+  if (vram_.memory.size() < kLeastShown)
     return fail(ErrorKind::Unsupported,
                 "PCI device {} shows {:#x} bytes of its memory, at least "
                 "{:#x} are needed",
-                device_->id().address, vram_.size(), kLeastShown);
+                device_->id().address, vram_.memory.size(), kLeastShown);
   return {};
 }
 
 Result<void> PciGpu::read_table() {
   const u32 megabytes = mmio_.mmio.read32(u64{hw::kConfigMemsize} * 4);
+  TRY(state());
   if (megabytes == 0 || megabytes == ~u32{0})
     return fail(ErrorKind::DeviceLost, "PCI device {} does not tell how much memory it has: {:#x}",
                 device_->id().address, megabytes);
   vram_bytes_ = u64{megabytes} << 20;
   std::vector<u8> table(hw::kDiscoveryBytes);
   const u64 from = vram_bytes_ - hw::kDiscoveryFromEnd;
-  if (from + table.size() <= vram_.size())
-    std::copy_n(vram_.data() + from, table.size(), table.begin());
+  if (from + table.size() <= vram_.memory.size())
+    vram_.memory.read_bytes(from, table);
   else
     read_hidden(mmio_.mmio, from, table);
+  TRY(state());
   TRY(discovery_, hw::read_discovery(table));
   return {};
 }
 
 // The region on the bus becomes as large as the memory, where it can.
 Result<void> PciGpu::show_all() {
-  if (vram_.size() >= vram_bytes_) return {};
+  if (vram_.memory.size() >= vram_bytes_) return {};
   registers_.reset();
   mmio_ = {};
   vram_ = {};
   const Result<void> enlarged = device_->enlarge_region(kMemoryRegion, vram_bytes_);
   TRY(map_regions());
-  TRY(registers_, RegisterAccess::make(mmio_.mmio, discovery_, clock_));
+  TRY(registers_, RegisterAccess::make(mmio_.mmio, discovery_, clock_, vram()));
   if (!enlarged)
     log().info(
         "PCI device {} shows {} MiB of its {} MiB, so that other GPUs reach no more of it: "
         "\"resizable BAR\" (\"smart access memory\") in the firmware's settings may help: {}",
-        device_->id().address, vram_.size() >> 20, vram_bytes_ >> 20, enlarged.error().message);
+        device_->id().address, vram_.memory.size() >> 20, vram_bytes_ >> 20,
+        enlarged.error().message);
   return {};
 }
 
 // Page tables, and what blocks and the host share, lie where the host sees them.
 void PciGpu::set_up_heaps() {
   const u64 end = vram_bytes_ - boot_memory::kReservedEnd;
-  const u64 shown = std::min<u64>(end, vram_.size());
+  const u64 shown = std::min<u64>(end, vram_.memory.size());
   free_.emplace(boot_memory::kEnd, shown - boot_memory::kEnd, hw::kGpuPage);
   if (shown < end)
     hidden_.emplace(shown, end - shown, hw::kGpuPage);
@@ -189,6 +192,7 @@ Result<void> PciGpu::boot() {
   interrupt_rptr_ = registers.read(Reg::IhRbRptr) & hw::kIhOffsetMask;
   registers.write(Reg::ScratchReg6, 0);
   registers.write(Reg::ScratchReg7, kAliveVersion);
+  TRY(state());
   is_booted_ = true;
   log().info("PCI device {} {} in {:.1f} ms", device_->id().address,
              is_warm_ ? "was alive, and is ready" : "is started",
@@ -208,13 +212,13 @@ Result<u64> PciGpu::allocate_vram(u64 bytes, bool is_for_host) {
   if (hidden_ && is_for_host)
     return fail(ErrorKind::OutOfMemory,
                 "the GPU has no {} bytes in one piece among the {} MiB that the host sees", bytes,
-                vram_.size() >> 20);
+                vram_.memory.size() >> 20);
   return fail(ErrorKind::OutOfMemory, "the GPU has no {} bytes in one piece", bytes);
 }
 
 void PciGpu::free_vram(u64 offset) {
   std::lock_guard lock(mutex_);
-  hcq::Tlsf& heap = hidden_ && offset >= vram_.size() ? *hidden_ : *free_;
+  hcq::Tlsf& heap = hidden_ && offset >= vram_.memory.size() ? *hidden_ : *free_;
   heap.release(offset);
 }
 
@@ -230,6 +234,11 @@ Result<void> PciGpu::invalidate() {
   TRY(const BootTarget target, read_framebuffer(*registers_, vram()));
   TRY(invalidate_hub(target, Hub::Graphics));
   return invalidate_hub(target, Hub::Memory);
+}
+
+void PciGpu::flush_host_writes() {
+  std::lock_guard lock(mutex_);
+  BootTarget{.registers = *registers_, .vram = vram()}.flush_hdp();
 }
 
 Result<void> PciGpu::map(u64 va, std::span<const Part> parts, const hw::PageEntry& entry) {
@@ -284,6 +293,7 @@ Result<u32> PciGpu::start_compute(u32 queue, const PciQueueMemory& memory) {
   live_queues_ |= 1u << queue;
   note_queues();
   load_compute_queue(target, queue, doorbell, memory);
+  TRY(state());
   return doorbell;
 }
 
@@ -322,6 +332,7 @@ Result<u32> PciGpu::start_copy(const PciQueueMemory& memory) {
   // The end of a queue resets the engine.
   start_copy_engine(target);
   load_copy_queue(target, hw::kFirstCopyDoorbell, memory);
+  TRY(state());
   return hw::kFirstCopyDoorbell;
 }
 
@@ -344,6 +355,7 @@ std::vector<hw::InterruptEntry> PciGpu::take_interrupts() {
   std::vector<hw::InterruptEntry> entries;
   if (!is_booted_) return entries;
   const u32 word = registers_->read(Reg::IhRbWptr);
+  if (!state()) return entries;
   const u32 end = word & hw::kIhOffsetMask;
   if (end == interrupt_rptr_ && (word & hw::kIhOverflow) == 0) return entries;
   // The ring went on over entries that were not taken: the oldest that is left lies behind the
@@ -352,10 +364,10 @@ std::vector<hw::InterruptEntry> PciGpu::take_interrupts() {
     interrupt_rptr_ =
         static_cast<u32>((end + hw::kInterruptBytes) % boot_memory::kInterruptRingBytes);
   while (interrupt_rptr_ != end) {
-    const u8* const at = vram_.data() + boot_memory::kInterruptRing + interrupt_rptr_;
-    const volatile u32* const from = reinterpret_cast<const volatile u32*>(at);
     Words<hw::InterruptEntry> words;
-    for (usize i = 0; i < words.size(); ++i) words[i] = from[i];
+    for (usize i = 0; i < words.size(); ++i)
+      words[i] =
+          vram_.memory.read32(boot_memory::kInterruptRing + interrupt_rptr_ + i * sizeof(u32));
     entries.push_back(decode<hw::InterruptEntry>(words));
     interrupt_rptr_ = static_cast<u32>((interrupt_rptr_ + hw::kInterruptBytes) %
                                        boot_memory::kInterruptRingBytes);

@@ -62,10 +62,16 @@ class PciGpu {
   void free_vram(u64 offset);
   u64 free_bytes();
   // The host's view of the GPU's memory, of its first part where the region is smaller.
-  std::span<u8> vram() const {
-    return vram_.bytes().first(std::min<u64>(vram_.size(), vram_bytes_));
+  os::DeviceMemory vram() const {
+    return vram_.memory.window(0, std::min(vram_.memory.size(), vram_bytes_));
   }
   bool shows(u64 offset, u64 bytes) const { return offset + bytes <= vram().size(); }
+  // What went wrong on the way to the GPU, where that way can fail: USB.
+  Result<void> state() const { return vram_.memory.state(); }
+  // Behind USB: what the host sees of its memory is no mapping.
+  bool is_remote() const { return vram_.memory.mapped() == nullptr; }
+  // What the host wrote there is there.
+  void flush_host_writes();
   // On the bus, for other GPUs.
   u64 bus_address(u64 offset) const { return device_->regions()[kMemoryRegion].address + offset; }
   // Each range maps from entry.address on; when it returns, the GPU sees it.
@@ -101,7 +107,7 @@ class PciGpu {
     std::unique_lock<std::mutex> lock;
     const RegisterAccess& registers;
     BareView view() const { return {registers, vram}; }
-    std::span<const u8> vram;
+    os::DeviceMemory vram;
   };
   Look look() { return {std::unique_lock(mutex_), *registers_, vram()}; }
   Result<u16> command_word() { return device_->read_config(os::kPciCommand); }
@@ -121,7 +127,7 @@ class PciGpu {
   os::Clock& clock_;
   std::unique_ptr<os::PciDevice> device_;
   os::MappedRegisters mmio_;
-  os::Mapping vram_;
+  os::MappedMemory vram_;
   u64 vram_bytes_ = 0;
   hw::Discovery discovery_;
   mutable std::mutex mutex_;  // guards what follows

@@ -10,6 +10,7 @@
 #include "base/os/file_tree.h"
 #include "base/util/log.h"
 #include "base/util/try.h"
+#include "drivers/amd/kernel/usb/shadow_memory.h"
 
 namespace doorbell::amd {
 namespace {
@@ -20,17 +21,6 @@ constexpr u32 kFirstRenderMinor = 128;
 constexpr const char* kRender = "/dev/dri/renderD";
 // The offset of a doorbell names the GPU: KfdGpu takes 8192 bytes of them at once.
 constexpr u64 kDoorbellStride = u64{1} << 32;
-
-int errno_of(const Error& error) {
-  switch (error.kind) {
-    case ErrorKind::OutOfMemory: return ENOMEM;
-    case ErrorKind::Permission: return EPERM;
-    case ErrorKind::Busy: return EBUSY;
-    case ErrorKind::DeviceLost: return ENODEV;
-    case ErrorKind::Timeout: return ETIME;
-    default: return error.os_errno != 0 ? error.os_errno : EIO;
-  }
-}
 
 class TextFile final : public os::File {
  public:
@@ -94,6 +84,21 @@ class PciKernel::Node final : public os::File {
   const int gpu_;
 };
 
+// What the call fails with.
+int PciKernel::errno_of(const Error& error) {
+  switch (error.kind) {
+    case ErrorKind::OutOfMemory: return ENOMEM;
+    case ErrorKind::Permission: return EPERM;
+    case ErrorKind::Busy: return EBUSY;
+    case ErrorKind::DeviceLost: return ENODEV;
+    case ErrorKind::Timeout: return ETIME;
+    default: return error.os_errno != 0 ? error.os_errno : EIO;
+  }
+}
+
+PciKernel::PciKernel(os::Files& files, os::Clock& clock)
+    : ForwardedFiles(files), files_(files), clock_(clock) {}
+
 Result<std::unique_ptr<PciKernel>> PciKernel::open(os::Files& files, os::Clock& clock) {
   std::unique_ptr<PciKernel> kernel(new PciKernel(files, clock));
   TRY(const std::vector<os::PciId> ids, os::list_pci(files, kVendor));
@@ -145,6 +150,7 @@ void PciKernel::add(const os::PciId& id, PciGpu& gpu) {
   added->description = {id, gpu.vram_bytes(), gpu.vram().size(), gpu.discovery()};
   hw::NodeProperties properties = gpu.properties();
   const u32 index = static_cast<u32>(gpus_.size());
+  if (gpu.is_remote() && shadow_ == nullptr) shadow_ = std::make_unique<ShadowMemory>(files_);
   properties.drm_render_minor = kFirstRenderMinor + index;
   added->number = 0x10000 + index;
   const std::string folder = fmt::format("{}/{}/", hw::kTopologyNodes, index + 1);
@@ -223,6 +229,13 @@ bool PciKernel::exists(const std::string& path) {
 // ---- calls --------------------------------------------------------------------------------------
 
 int PciKernel::refuse(int why, std::string message) {
+  // Where the way to a GPU failed, what came of that says nothing.
+  for (const auto& gpu : gpus_)
+    if (gpu->gpu != nullptr)
+      if (const Result<void> way = gpu->gpu->state(); !way) {
+        why = errno_of(way.error());
+        message = way.error().message;
+      }
   last_error_ = std::move(message);
   return why;
 }
@@ -274,10 +287,13 @@ int PciKernel::acquire(const hw::KfdAcquireVm& arguments) {
   Result<std::unique_ptr<PciGpu>> opened =
       PciGpu::open(files_, clock_, gpu->description.id, vfio_.get());
   if (!opened) return refuse(errno_of(opened.error()), opened.error().message);
-  if (Result<void> booted = (*opened)->boot(); !booted)
+  if (Result<void> booted = (*opened)->boot(); !booted) {
+    // Where the way there failed, what the boot found is nothing but that.
+    if (Result<void> way = (*opened)->state(); !way) booted = std::move(way);
     return refuse(errno_of(booted.error()),
                   fmt::format("PCI device {} does not start: {}", gpu->description.id.address,
                               booted.error().message));
+  }
   gpu->gpu = std::move(*opened);
   return 0;
 }
@@ -305,7 +321,8 @@ int PciKernel::allocate(hw::KfdAllocMemory& arguments) {
   memory->va = arguments.va_addr;
   memory->bytes = (arguments.size + hw::kGpuPage - 1) / hw::kGpuPage * hw::kGpuPage;
   memory->flags = arguments.flags;
-  if (memory->is_host()) {
+  const bool is_remote = gpu->gpu->is_remote();
+  if ((memory->flags & hw::kKfdMemVram) == 0 && !is_remote) {
     constexpr bool kInherited = true;
     Result<os::PinnedMemory> pinned = os::PinnedMemory::allocate(
         files_, memory->bytes, kInherited, has_iommu_ ? vfio_.get() : nullptr);
@@ -316,6 +333,16 @@ int PciKernel::allocate(hw::KfdAllocMemory& arguments) {
         gpu->gpu->allocate_vram(memory->bytes, (memory->flags & hw::kKfdMemPublic) != 0);
     if (!offset) return refuse(ENOMEM, offset.error().message);
     memory->offset = *offset;
+    if (is_remote && (memory->flags & hw::kKfdMemPublic) != 0) {
+      const bool is_executable = (memory->flags & hw::kKfdMemExecutable) != 0;
+      const Result<u8*> copy =
+          shadow_->add(gpu->gpu->vram().window(*offset, memory->bytes), is_executable);
+      if (!copy) {
+        gpu->gpu->free_vram(*offset);
+        return refuse(errno_of(copy.error()), copy.error().message);
+      }
+      memory->copy = *copy;
+    }
   }
   const u64 handle = next_handle_++;
   arguments.handle = handle;
@@ -329,24 +356,27 @@ int PciKernel::free(u64 handle) {
   if (found == memories_.end()) return EINVAL;
   Memory& memory = *found->second;
   if (!memory.mapped.empty()) return EBUSY;
-  if (!memory.is_host()) memory.owner->gpu->free_vram(memory.offset);
+  if (memory.copy != nullptr) shadow_->remove(memory.copy);
+  if (!memory.is_pinned()) memory.owner->gpu->free_vram(memory.offset);
   memories_.erase(found);
   return 0;
 }
 
 int PciKernel::map_one(Memory& memory, Gpu& gpu) {
   std::vector<PciGpu::Part> parts;
-  const bool is_own = !memory.is_host() && &gpu == memory.owner;
-  if (has_iommu_ && !memory.is_host() && !is_own)
+  const bool is_own = !memory.is_pinned() && &gpu == memory.owner;
+  if (has_iommu_ && !memory.is_pinned() && !is_own)
     return refuse(ENOTSUP, "GPUs through an IOMMU do not reach each other's memory");
-  if (!memory.is_host() && !is_own && !memory.owner->gpu->shows(memory.offset, memory.bytes))
+  if (!memory.is_pinned() && !is_own && !memory.owner->gpu->shows(memory.offset, memory.bytes))
     return refuse(
         ENOTSUP,
         fmt::format("PCI device {} does not show this memory on the bus, which has {} MiB "
                     "of {}",
                     memory.owner->description.id.address, memory.owner->gpu->vram().size() >> 20,
                     memory.owner->gpu->vram_bytes() >> 20));
-  if (memory.is_host())
+  if (!is_own && (gpu.gpu->is_remote() || memory.owner->gpu->is_remote()))
+    return refuse(ENOTSUP, "GPUs behind USB reach no memory but their own");
+  if (memory.is_pinned())
     for (const os::BusRange& range : memory.host.ranges())
       parts.push_back({range.address, range.bytes});
   else
@@ -355,7 +385,7 @@ int PciKernel::map_one(Memory& memory, Gpu& gpu) {
   constexpr u32 kShared = hw::kKfdMemCoherent | hw::kKfdMemExtCoherent | hw::kKfdMemUncached;
   hw::PageEntry entry;
   entry.is_system = !is_own;
-  entry.snooped = memory.is_host();
+  entry.snooped = memory.is_pinned();
   entry.readable = true;
   entry.writable = (memory.flags & hw::kKfdMemWritable) != 0;
   entry.executable = (memory.flags & hw::kKfdMemExecutable) != 0;
@@ -404,11 +434,14 @@ Result<os::Mapping> PciKernel::map_memory(const os::MapRequest& request) {
   if (found == memories_.end() || request.size > found->second->bytes)
     return fail_errno(EINVAL, "map {:#x} bytes at {:#x}", request.size, request.offset);
   Memory& memory = *found->second;
-  if (!memory.is_host() && !memory.owner->gpu->shows(memory.offset, memory.bytes))
+  if (!memory.is_pinned() && !memory.owner->gpu->shows(memory.offset, memory.bytes))
     return fail_errno(EINVAL, "map memory that PCI device {} does not show on the bus",
                       memory.owner->description.id.address);
-  u8* const at = memory.is_host() ? memory.host.bytes().data()
-                                  : memory.owner->gpu->vram().data() + memory.offset;
+  if (memory.owner->gpu->is_remote() && memory.copy == nullptr)
+    return fail_errno(EINVAL, "map memory that only the GPU sees");
+  u8* const at = memory.copy != nullptr ? memory.copy
+                 : memory.is_pinned()   ? memory.host.bytes().data()
+                                        : memory.owner->gpu->vram().mapped() + memory.offset;
   return os::Mapping(at, request.size, [](void*, u8*, usize) {}, nullptr);
 }
 
@@ -423,7 +456,8 @@ Result<os::MappedRegisters> PciKernel::map_doorbells(const os::MapRequest& reque
     return fail_errno(EINVAL, "map {:#x} bytes of {:#x} of doorbells", request.size,
                       all.mmio.size());
   all.mmio = all.mmio.window(0, request.size);
-  return all;
+  PciGpu& gpu = *gpus_[index]->gpu;
+  return gpu.is_remote() ? wrap_doorbells(std::move(all), gpu) : std::move(all);
 }
 
 }  // namespace doorbell::amd

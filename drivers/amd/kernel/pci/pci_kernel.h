@@ -16,16 +16,23 @@
 #include <vector>
 
 #include "base/os/forwarded_files.h"
+#include "base/os/host_accesses.h"
+#include "base/os/usb.h"
 #include "drivers/amd/hw/kfd.h"
 #include "drivers/amd/kernel/pci/firmware_files.h"
 #include "drivers/amd/kernel/pci/pci_gpu.h"
 
 namespace doorbell::amd {
 
+class ShadowMemory;
+
 class PciKernel final : public os::ForwardedFiles {
  public:
   // Finds the GPUs. None that can be driven is an error, which says why not. Both are borrowed.
   static Result<std::unique_ptr<PciKernel>> open(os::Files& files, os::Clock& clock);
+  // The same of GPUs behind USB.
+  static Result<std::unique_ptr<PciKernel>> open_usb(os::Files& files, os::Usb& usb,
+                                                     os::Clock& clock);
   ~PciKernel() override;
 
   Result<std::unique_ptr<os::File>> open(const std::string& path, os::Access access) override;
@@ -49,6 +56,8 @@ class PciKernel final : public os::ForwardedFiles {
   };
   Result<Viewed> view(usize index);
   const u8* host_byte(u64 bus_address);
+  // Is to be told what the host copies in and out of memory that a GPU sees; null: nobody asks.
+  os::HostAccesses* host_accesses() const;
   // The files that such a GPU is started with, as they are installed.
   Result<Firmware> firmware_of(const hw::Discovery& discovery);
 
@@ -66,10 +75,11 @@ class PciKernel final : public os::ForwardedFiles {
     Gpu* owner = nullptr;
     u64 va = 0, bytes = 0;
     u32 flags = 0;
-    u64 offset = 0;  // VRAM
-    os::PinnedMemory host;
+    u64 offset = 0;         // VRAM
+    os::PinnedMemory host;  // of the system's memory, where the GPU reaches that
+    u8* copy = nullptr;     // the host's, of a GPU's that is behind USB
     std::vector<Gpu*> mapped;
-    bool is_host() const { return (flags & hw::kKfdMemVram) == 0; }
+    bool is_pinned() const { return host.bytes().data() != nullptr; }
   };
   struct Queue {
     Gpu* gpu = nullptr;
@@ -83,8 +93,7 @@ class PciKernel final : public os::ForwardedFiles {
     hw::KfdHwException exception;
   };
 
-  PciKernel(os::Files& files, os::Clock& clock)
-      : ForwardedFiles(files), files_(files), clock_(clock) {}
+  PciKernel(os::Files& files, os::Clock& clock);
   Gpu* find(u32 number);
   Result<void> find_gpu(const os::PciId& id);
   void add(const os::PciId& id, PciGpu& gpu);
@@ -108,14 +117,20 @@ class PciKernel final : public os::ForwardedFiles {
   Event* first_of(u32 type);
   Result<os::Mapping> map_memory(const os::MapRequest& request);
   Result<os::MappedRegisters> map_doorbells(const os::MapRequest& request);
+  os::MappedRegisters wrap_doorbells(os::MappedRegisters all, PciGpu& gpu);
+  // Of GPUs behind USB: what host and GPU wrote goes to the other. Fails where the way there does.
+  Result<void> exchange();
   int refuse(int why, std::string message);
+  static int errno_of(const Error& error);
 
+  std::unique_ptr<os::Files> below_;  // of GPUs behind USB; files_ is in it
   os::Files& files_;
   os::Clock& clock_;
   std::shared_ptr<os::VfioContainer> vfio_;   // null: no GPU is left to it
   bool has_iommu_ = false;                    // in front of all GPUs, or of none
   std::map<std::string, std::string> texts_;  // of the topology, by path
   std::vector<std::unique_ptr<Gpu>> gpus_;
+  std::unique_ptr<ShadowMemory> shadow_;             // null: no GPU is behind USB
   std::mutex mutex_;                                 // guards what follows
   std::map<u64, std::unique_ptr<Memory>> memories_;  // by handle
   u64 next_handle_ = 1;

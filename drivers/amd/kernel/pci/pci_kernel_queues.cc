@@ -5,6 +5,7 @@
 
 #include "base/util/log.h"
 #include "drivers/amd/kernel/pci/pci_kernel.h"
+#include "drivers/amd/kernel/usb/shadow_memory.h"
 
 namespace doorbell::amd {
 namespace {
@@ -42,6 +43,10 @@ int PciKernel::create_queue(hw::KfdCreateQueue& arguments) {
     gpu->copy_queue = true;
   else
     gpu->compute_queues |= 1u << queue.slot;
+  // Waves are not saved there.
+  if (shadow_ != nullptr)
+    for (const auto& [handle, allocated] : memories_)
+      if (allocated->va == arguments.ctx_save_restore_address) shadow_->ignore(allocated->copy);
   u64 index = 0;
   while (gpus_[index].get() != gpu) ++index;
   arguments.doorbell_offset = index * kDoorbellStride + *doorbell * kDoorbellBytes;
@@ -85,6 +90,10 @@ int PciKernel::update_queue(const hw::KfdUpdateQueue& arguments) {
 // ---- events -------------------------------------------------------------------------------------
 
 int PciKernel::create_event(hw::KfdCreateEvent& arguments) {
+  // Interrupts say what the mailboxes do.
+  if (const auto page = memories_.find(arguments.event_page_offset);
+      shadow_ != nullptr && page != memories_.end())
+    shadow_->ignore(page->second->copy);
   u32 id = 1;
   while (events_.contains(id)) ++id;
   if (id >= hw::kKfdSignalEventLimit) return ENOSPC;
@@ -148,6 +157,8 @@ int PciKernel::wait_events(hw::KfdWaitEvents& arguments) {
     {
       std::lock_guard lock(mutex_);
       take_interrupts();
+      if (const Result<void> exchanged = exchange(); !exchanged)
+        return refuse(errno_of(exchanged.error()), exchanged.error().message);
       bool any = false;
       for (u32 i = 0; i < arguments.num_events; ++i) {
         const auto found = events_.find(data[i].event_id);

@@ -9,10 +9,10 @@ namespace doorbell::amd {
 using hw::Reg;
 
 Result<RegisterAccess> RegisterAccess::make(os::Mmio mmio, const hw::Discovery& discovery,
-                                            os::Clock& clock) {
+                                            os::Clock& clock, os::DeviceMemory way) {
   const std::optional<hw::BareChip> chip = discovery.chip();
   if (!chip) return fail(ErrorKind::Unsupported, "a graphics core that is not known");
-  RegisterAccess access(mmio, clock, caps_of(*chip));
+  RegisterAccess access(mmio, clock, caps_of(*chip), way);
   for (usize i = 0; i < hw::kRegisters; ++i) {
     TRY(access.addresses_[i], discovery.address_of(static_cast<Reg>(i)));
   }
@@ -40,6 +40,7 @@ Result<void> RegisterAccess::wait(Reg reg, u32 mask, u32 wanted, const char* wha
   const u64 end = clock_->now_ns() + timeout_ns;
   for (u32 turn = 0;; ++turn) {
     const u32 value = read(reg);
+    TRY(state());
     if ((value & mask) == wanted) return {};
     if (value == ~u32{0} && clock_->now_ns() >= end)
       return fail(ErrorKind::DeviceLost, "{}: the GPU does not answer on the bus any more", what);

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/os/clock.h"
+#include "base/os/device_memory.h"
 #include "base/os/mmio.h"
 #include "drivers/amd/hw/bare/discovery.h"
 #include "drivers/amd/hw/bare/fields.h"
@@ -16,9 +17,9 @@ namespace doorbell::amd {
 class RegisterAccess {
  public:
   // Fails where the GPU is none that is known, or lacks a register that is used. The clock is
-  // borrowed.
+  // borrowed. `way`: memory that lies the same way, which says where accesses fail.
   static Result<RegisterAccess> make(os::Mmio mmio, const hw::Discovery& discovery,
-                                     os::Clock& clock);
+                                     os::Clock& clock, os::DeviceMemory way = {});
 
   u32 read(hw::Reg reg) const { return read_word(address(reg)); }
   void write(hw::Reg reg, u32 value) const { write_word(address(reg), value); }
@@ -47,6 +48,8 @@ class RegisterAccess {
   // Until these bits are so. The error calls it `what`.
   Result<void> wait(hw::Reg reg, u32 mask, u32 wanted, const char* what,
                     u64 timeout_ns = kTimeout_ns) const;
+  // What went wrong with an access before, where one can: os::DeviceMemory::state().
+  Result<void> state() const { return way_.state(); }
   os::Clock& clock() const { return *clock_; }
   // Of the GPU whose registers these are.
   const BootCaps& caps() const { return *caps_; }
@@ -63,13 +66,14 @@ class RegisterAccess {
 
  private:
   static constexpr u64 kTimeout_ns = 10'000'000'000;
-  RegisterAccess(os::Mmio mmio, os::Clock& clock, const BootCaps& caps)
-      : mmio_(mmio), clock_(&clock), caps_(&caps) {}
+  RegisterAccess(os::Mmio mmio, os::Clock& clock, const BootCaps& caps, os::DeviceMemory way)
+      : mmio_(mmio), clock_(&clock), caps_(&caps), way_(way) {}
   u64 address(hw::Reg reg) const { return addresses_[static_cast<usize>(reg)]; }
 
   os::Mmio mmio_;
   os::Clock* clock_;
   const BootCaps* caps_;
+  os::DeviceMemory way_;
   std::array<u64, hw::kRegisters> addresses_{};
 };
 
