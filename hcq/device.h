@@ -24,6 +24,9 @@ class Device : public core::Device {
   virtual core::Allocator& shared_memory() = 0;
   // Whether its queues copy memory of any device, seen by it or not.
   virtual bool copies_any_memory() const { return false; }
+  // Whether neither the host nor other devices see its memory and its signals change: no bytes go
+  // from its queues to theirs, or back.
+  virtual bool is_apart() const { return false; }
   // Whether a realisation waits for its work here, so that it can be stopped and tried again.
   virtual bool realize_waits() const { return false; }
   // Where this device sees a buffer of any device; fails where it cannot. Of its own buffers that

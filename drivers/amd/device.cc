@@ -97,6 +97,7 @@ AmdDevice::AmdDevice(core::DeviceSpec spec, std::shared_ptr<Kfd> kfd, KfdGpu& gp
       caps_(caps),
       log_packets_(options.log_packets),
       reports_waves_(options.report_waves),
+      is_apart_(options.is_apart),
       explain_(options.explain),
       queue_memory_(queue_memory_blocks(gpu)),
       code_(gpu),

@@ -112,6 +112,7 @@ Result<std::unique_ptr<core::Device>> AmdBackend::open(core::DeviceSpec spec) {
     TRY(const OwnGpus* const own, own_gpus(*state.kernel, spec.iface == "USB"));
     kfd = own->kfd;
     options.host_accesses = own->kernel->host_accesses();
+    options.is_apart = spec.iface == "USB";
     // Waves are not saved there.
     options.report_waves = false;
   } else if (const auto door = emulated_door(spec.iface)) {
@@ -131,6 +132,7 @@ Result<std::unique_ptr<core::Device>> AmdBackend::open(core::DeviceSpec spec) {
     options.timeout_ns = kHour_ns;
     // No display depends on it.
     options.report_waves = *door == EmulatedDoor::Kfd;
+    options.is_apart = *door == EmulatedDoor::Usb;
   } else {
     return fail(ErrorKind::Unsupported, "AMD's interface {} is {}", spec.iface, kNotBuilt);
   }

@@ -58,6 +58,12 @@ QueueGraph::Placement QueueGraph::placement_of(const ExecutionPlan& plan, const 
     if (core::Registry::instance().is_remote(device->index()))
       return {device, &device->copy_queue()};
   for (hcq::Device* device : {&to, &from})
+    if (&to != &from && device->is_apart())
+      throw fail(ErrorKind::Unsupported,
+                 "{} bytes cannot be copied from {} to {}: no other device sees memory of {}; copy "
+                 "them through the program's",
+                 item.copy_bytes, from.name(), to.name(), device->name());
+  for (hcq::Device* device : {&to, &from})
     if (&to == &from || device->copies_any_memory()) return {device, &device->copy_queue()};
   if (reaches(to, from)) return {&to, &to.copy_queue()};
   if (reaches(from, to)) return {&from, &from.copy_queue()};

@@ -1,4 +1,8 @@
 """A smaller set on other devices than the default: OpenCL, where there is one, and two CPUs at once."""
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -17,6 +21,28 @@ def opens(device):
 
 CL, WHY = opens("CL")
 needs_cl = pytest.mark.skipif(not CL, reason=f"SKIPPED: no OpenCL device: {WHY}")
+
+
+BEHIND_USB = """
+from doorbell import Tensor
+x = Tensor([1, 2, 3], device="AMD")
+print(x.tolist())
+for make in (lambda: x.to("CPU"), lambda: Tensor([1, 2, 3], device="CPU").to("AMD")):
+    try:
+        print(make().tolist())
+    except NotImplementedError as error:
+        print(error)
+print((x * 2).tolist())
+"""
+
+
+def test_a_gpu_behind_usb_refuses_copies_to_other_devices():
+    done = subprocess.run([sys.executable, "-c", BEHIND_USB], capture_output=True, text=True, timeout=120,
+                          env={**os.environ, "DEV": "CPU;EMUUSB+AMD:LLVM"}, check=False)
+    refused = "12 bytes cannot be copied from {} to {}: no other device sees memory of AMD"
+    first, there, back, last = done.stdout.splitlines()
+    assert (first, last) == ("[1, 2, 3]", "[2, 4, 6]"), done.stderr
+    assert refused.format("AMD", "CPU") in there and refused.format("CPU", "AMD") in back
 
 
 @needs_cl
