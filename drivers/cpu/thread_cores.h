@@ -22,7 +22,8 @@ class ThreadCores {
 
   bool empty() const { return cores_.empty(); }
   std::span<const int> of_worker(usize worker) const { return cores_[core_of_[worker + 1]]; }
-  // The caller runs on `cpu`. The worker whose core that was, if it was one's, has another now.
+  // Call with the CPU that the caller runs on. If its core is a worker's, that worker gets the core
+  // that the caller had before; returns the worker's number.
   std::optional<usize> make_room(int cpu);
 
  private:

@@ -339,6 +339,6 @@ GOLDENS = {
     "drivers/amd/hw/sdma/sync.h": "sdma_test.cc, gfx10_test.cc, gfx12_test.cc",
     "drivers/amd/hw/stream/describe.h": "Doorbell's own",
     "drivers/amd/hw/stream/stream.h": "Doorbell's own",
-    "drivers/amd/hw/usb/asm2464.h": "usb_bridge_test.cc in tests/drivers/amd",
     "drivers/amd/hw/topology.h": "names of files under /sys, which no header has",
+    "drivers/amd/hw/usb/asm2464.h": "usb_bridge_test.cc in tests/drivers/amd",
 }
