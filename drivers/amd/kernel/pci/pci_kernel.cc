@@ -10,6 +10,7 @@
 #include "base/os/file_tree.h"
 #include "base/util/log.h"
 #include "base/util/try.h"
+#include "drivers/amd/kernel/text_file.h"
 #include "drivers/amd/kernel/usb/shadow_memory.h"
 
 namespace doorbell::amd {
@@ -21,29 +22,6 @@ constexpr u32 kFirstRenderMinor = 128;
 constexpr const char* kRender = "/dev/dri/renderD";
 // The offset of a doorbell names the GPU: KfdGpu takes 8192 bytes of them at once.
 constexpr u64 kDoorbellStride = u64{1} << 32;
-
-class TextFile final : public os::File {
- public:
-  explicit TextFile(const std::string& text) : text_(text) {}
-  Result<usize> read_at(u64 offset, std::span<u8> into) override {
-    if (offset >= text_.size()) return usize{0};
-    const usize count = std::min(into.size(), text_.size() - static_cast<usize>(offset));
-    std::memcpy(into.data(), text_.data() + offset, count);
-    return count;
-  }
-  Result<void> write_at(u64, std::span<const u8>) override {
-    return fail_errno(EACCES, "write the topology");
-  }
-  Result<u64> size() override { return u64{text_.size()}; }
-  Result<os::Mapping> map(const os::MapRequest&) override {
-    return fail_errno(ENODEV, "map the topology");
-  }
-  Result<int> ioctl(unsigned long, void*) override { return fail_errno(ENOTTY, "ioctl of a text"); }
-  int descriptor() const override { return -1; }
-
- private:
-  const std::string& text_;
-};
 
 std::string text_of(const hw::NodeProperties& properties) {
   std::string text;

@@ -10,36 +10,12 @@
 #include "base/os/file_tree.h"
 #include "base/util/log.h"
 #include "base/util/try.h"
+#include "drivers/amd/kernel/text_file.h"
 
 namespace doorbell::amd {
 namespace {
 
 constexpr const char* kDevices = "/sys/bus/pci/devices";
-
-class Text final : public os::File {
- public:
-  explicit Text(const std::string& text) : text_(text) {}
-  Result<usize> read_at(u64 offset, std::span<u8> into) override {
-    if (offset >= text_.size()) return usize{0};
-    const usize count = std::min(into.size(), text_.size() - static_cast<usize>(offset));
-    std::memcpy(into.data(), text_.data() + offset, count);
-    return count;
-  }
-  Result<void> write_at(u64 offset, std::span<const u8>) override {
-    return fail_errno(EACCES, "write at {:#x}", offset);
-  }
-  Result<u64> size() override { return u64{text_.size()}; }
-  Result<os::Mapping> map(const os::MapRequest& request) override {
-    return fail_errno(ENODEV, "map {:#x} bytes", request.size);
-  }
-  Result<int> ioctl(unsigned long request, void*) override {
-    return fail_errno(ENOTTY, "ioctl {:#x}", request);
-  }
-  int descriptor() const override { return -1; }
-
- private:
-  const std::string& text_;
-};
 
 // Accesses of a region, each as a transfer or two.
 class Trap final : public os::BlockTrap {
@@ -188,7 +164,7 @@ void UsbFiles::add(std::unique_ptr<UsbBridge> bridge, BusDevice device) {
 
 Result<std::unique_ptr<os::File>> UsbFiles::open(const std::string& path, os::Access access) {
   if (const auto text = texts_.find(path); text != texts_.end())
-    return std::make_unique<Text>(text->second);
+    return std::make_unique<TextFile>(text->second);
   for (const auto& gpu : gpus_) {
     if (path == gpu->folder + "/config") return std::make_unique<Config>(*gpu);
     for (usize i = 0; i < gpu->device.regions.size(); ++i)
