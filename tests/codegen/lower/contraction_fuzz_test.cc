@@ -8,6 +8,7 @@
 
 #include "codegen/lower/lower.h"
 #include "core/uop/print.h"
+#include "tests/codegen/support/cpu_caps.h"
 #include "tests/codegen/support/kernels.h"
 #include "tests/codegen/support/run_linear.h"
 
@@ -21,13 +22,8 @@ using core::UOp;
 constexpr i64 kLeft = 1, kRight = 2;  // slots of the operands
 
 Caps contraction_caps() {
-  Caps caps;
-  caps.ops.set();
-  caps.dtypes.set();
-  caps.storage_dtypes.set();
-  caps.masked_access = true;
+  Caps caps = cpu_caps(32);
   caps.host_threads = true;
-  caps.vector_bytes = 32;
   return caps;
 }
 

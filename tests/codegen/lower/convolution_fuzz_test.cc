@@ -9,6 +9,7 @@
 #include "codegen/lower/lower.h"
 #include "codegen/opt/window_tile.h"
 #include "core/uop/print.h"
+#include "tests/codegen/support/cpu_caps.h"
 #include "tests/codegen/support/kernels.h"
 #include "tests/codegen/support/run_linear.h"
 
@@ -20,13 +21,8 @@ using core::Op;
 using core::UOp;
 
 Caps convolution_caps() {
-  Caps caps;
-  caps.ops.set();
-  caps.dtypes.set();
-  caps.storage_dtypes.set();
-  caps.masked_access = true;
+  Caps caps = cpu_caps(32);
   caps.host_threads = true;
-  caps.vector_bytes = 32;
   return caps;
 }
 

@@ -5,6 +5,7 @@
 
 #include "codegen/lower/lower.h"
 #include "codegen/opt/heuristic.h"
+#include "tests/codegen/support/cpu_caps.h"
 #include "tests/codegen/support/group_caps.h"
 #include "tests/codegen/support/kernels.h"
 #include "tests/codegen/support/run_linear.h"
@@ -13,12 +14,7 @@ namespace doorbell::codegen {
 namespace {
 
 Caps test_caps() {
-  Caps caps;
-  caps.ops.set();
-  caps.dtypes.set();
-  caps.storage_dtypes.set();
-  caps.masked_access = true;
-  caps.vector_bytes = 64;
+  Caps caps = cpu_caps(64);
   caps.vector_registers = 32;
   return caps;
 }

@@ -6,26 +6,17 @@
 #include <vector>
 
 #include "codegen/lower/lower.h"
+#include "tests/codegen/support/cpu_caps.h"
 #include "tests/codegen/support/kernels.h"
 
 namespace doorbell::codegen {
 namespace {
 
-Caps tile_caps() {
-  Caps caps;
-  caps.ops.set();
-  caps.dtypes.set();
-  caps.storage_dtypes.set();
-  caps.masked_access = true;
-  caps.vector_bytes = 32;
-  return caps;
-}
-
 LinearProgram tiled_product(core::Arena& arena, i64 m, i64 n, i64 lanes) {
   const Plan plan{{OptOp::Tile, 2, 32},  {OptOp::Tile, 1, 256},     {OptOp::Tile, 0, 4},
                   {OptOp::Upcast, 0, 2}, {OptOp::Vector, 1, lanes}, {OptOp::Stage, 1, 1},
                   {OptOp::Stage, 2, 1}};
-  return lower(matmul_kernel(m, n, 32), tile_caps(), arena, {.plan = &plan});
+  return lower(matmul_kernel(m, n, 32), cpu_caps(32), arena, {.plan = &plan});
 }
 
 // Of each row of B 256 bytes are packed at a time, whatever a panel has of them: a tile is of 32

@@ -7,6 +7,7 @@
 
 #include "codegen/lower/lower.h"
 #include "codegen/render/memory.h"
+#include "tests/codegen/support/cpu_caps.h"
 #include "tests/codegen/support/kernels.h"
 #include "tests/codegen/support/run_linear.h"
 
@@ -16,14 +17,9 @@ namespace {
 using core::Op;
 using core::UOp;
 
-Caps cpu_caps(int vector_bytes) {
-  Caps caps;
-  caps.ops.set();
-  caps.dtypes.set();
-  caps.storage_dtypes.set();
-  caps.masked_access = true;
+Caps transposing_caps(int vector_bytes) {
+  Caps caps = cpu_caps(vector_bytes);
   caps.host_threads = true;
-  caps.vector_bytes = vector_bytes;
   caps.vector_registers = 32;
   return caps;
 }
@@ -69,7 +65,8 @@ Plan plan_of(i64 lanes, i64 registers) {
 // The numbers of 0 .. n*n - 1 in rows, and in columns.
 TEST(Transpose, PutsColumnsIntoRows) {
   for (i64 n : {4, 8, 16}) {
-    EXPECT_EQ(accesses_of({n, n}, cpu_caps(static_cast<int>(n * 4)), plan_of(n, n)).scalars, 0);
+    EXPECT_EQ(accesses_of({n, n}, transposing_caps(static_cast<int>(n * 4)), plan_of(n, n)).scalars,
+              0);
     core::Arena arena;
     const core::DType t = core::dtypes::f32.with_lanes(static_cast<u16>(n));
     std::vector<UOp> rows;
@@ -92,11 +89,11 @@ TEST(Transpose, PutsColumnsIntoRows) {
 }
 
 TEST(Transpose, StoresAndLoadsVectors) {
-  const Accesses whole = accesses_of({16, 16}, cpu_caps(64), plan_of(16, 16));
+  const Accesses whole = accesses_of({16, 16}, transposing_caps(64), plan_of(16, 16));
   EXPECT_EQ(whole.vectors, 48);
   EXPECT_EQ(whole.scalars, 0);
   // 8 and 4 and 2 elements for each of 16 lanes.
-  const Accesses pieces = accesses_of({16, 14}, cpu_caps(64), plan_of(16, 14));
+  const Accesses pieces = accesses_of({16, 14}, transposing_caps(64), plan_of(16, 14));
   EXPECT_EQ(pieces.vectors, 14 + 16 + 3 * 16);
   EXPECT_EQ(pieces.scalars, 0);
 }
@@ -105,16 +102,16 @@ TEST(Transpose, IsRightForAllSizes) {
   for (int bytes : {16, 32, 64}) {
     for (i64 lanes : {4, 8, 16, 32}) {
       for (i64 registers : {2, 4, 5, 7, 13, 16, 28}) {
-        accesses_of({2 * lanes, 3 * registers}, cpu_caps(bytes), plan_of(lanes, registers));
-        accesses_of({2 * lanes + 3, registers}, cpu_caps(bytes), plan_of(lanes, registers));
+        accesses_of({2 * lanes, 3 * registers}, transposing_caps(bytes), plan_of(lanes, registers));
+        accesses_of({2 * lanes + 3, registers}, transposing_caps(bytes), plan_of(lanes, registers));
       }
     }
   }
 }
 
 TEST(Transpose, LeavesFewAlone) {
-  EXPECT_EQ(accesses_of({16, 3}, cpu_caps(64), plan_of(16, 3)).scalars, 2 * 3 * 16);
-  Caps unmasked = cpu_caps(64);
+  EXPECT_EQ(accesses_of({16, 3}, transposing_caps(64), plan_of(16, 3)).scalars, 2 * 3 * 16);
+  Caps unmasked = transposing_caps(64);
   unmasked.masked_access = false;
   EXPECT_EQ(accesses_of({16, 14}, unmasked, plan_of(16, 14)).scalars, 14 * 16);  // the loads
 }
@@ -127,7 +124,7 @@ TEST(Transpose, PacksAnOperandAlongTheDepth) {
                     {OptOp::Upcast, 0, 4},   {OptOp::Vector, 1, 16}, {OptOp::Stage, 1, 1},
                     {OptOp::Stage, 2, 1}};
     core::Arena arena;
-    const LinearProgram program = lower(ast, cpu_caps(64), arena, {.plan = &plan});
+    const LinearProgram program = lower(ast, transposing_caps(64), arena, {.plan = &plan});
     const i64 counts[] = {8 * 32, 8 * 96, 32 * 96, 32};
     const BothOutputs outputs = run_both(ast, program, counts, 1);
     EXPECT_EQ(outputs.got, outputs.expected) << depth;
