@@ -60,8 +60,8 @@ QueueGraph::Placement QueueGraph::placement_of(const ExecutionPlan& plan, const 
   for (hcq::Device* device : {&to, &from})
     if (&to != &from && device->is_apart())
       throw fail(ErrorKind::Unsupported,
-                 "{} bytes cannot be copied from {} to {}: no other device sees memory of {}; copy "
-                 "them through the program's",
+                 "{} bytes cannot be copied from {} to {}: no other device sees memory of {}; "
+                 "read them into the program, and make a tensor of them there",
                  item.copy_bytes, from.name(), to.name(), device->name());
   for (hcq::Device* device : {&to, &from})
     if (&to == &from || device->copies_any_memory()) return {device, &device->copy_queue()};
