@@ -55,9 +55,9 @@ AmdQueue::~AmdQueue() {
 }
 
 Result<void> AmdQueue::change_descriptor(const std::function<void(hw::AmdQueue&)>& change) {
-  TRY(hardware_->stop());
-  change(hardware_->descriptor());
-  return hardware_->resume();
+  TRY(hardware_->restart(change));
+  ring_.restart();
+  return {};
 }
 
 Result<void> AmdQueue::make_argument_ring() {

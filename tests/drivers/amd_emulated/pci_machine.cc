@@ -2,6 +2,7 @@
 #include "tests/drivers/amd_emulated/pci_machine.h"
 
 #include <array>
+#include <cstring>
 
 #include <fmt/format.h>
 
@@ -82,7 +83,7 @@ u64 address_of(hw::Reg reg, hw::BareChip chip) {
   return emu::amdgpu::bases_of(place.block)[place.segment] + place.offset;
 }
 
-std::string run_kernel(AmdDevice& device, const std::string& chip) {
+std::string run_kernel(AmdDevice& device, const std::string& chip, u32 private_bytes) {
   using core::Buffer;
   std::array<u32, 32> in, out{};
   for (u32 i = 0; i < in.size(); ++i) in[i] = 3 * i;
@@ -91,7 +92,10 @@ std::string run_kernel(AmdDevice& device, const std::string& chip) {
   if (!b) return b.error().message;
   if (Result<void> copied = (*a)->copy_in(in.data(), sizeof in); !copied)
     return copied.error().message;
-  Result<std::unique_ptr<core::Program>> program = device.load(compiled_kernel(chip));
+  core::Binary binary = compiled_kernel(chip);
+  constexpr usize kDescriptor = 0x300;  // .rodata; private_segment_fixed_size is its second word
+  std::memcpy(&binary.image[kDescriptor + 4], &private_bytes, sizeof private_bytes);
+  Result<std::unique_ptr<core::Program>> program = device.load(binary);
   if (!program) return program.error().message;
   const core::BufferView views[] = {{a->get(), 0}, {b->get(), 0}};
   if (Result<void> launched = (*program)->launch(views, {}); !launched)

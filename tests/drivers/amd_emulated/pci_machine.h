@@ -103,7 +103,9 @@ struct PciMachine {
 // Where a register of the emulated GPU lies, in words.
 u64 address_of(hw::Reg reg, hw::BareChip chip = hw::BareChip::Gc11);
 
-// b[i] = a[i] + 7 on the device, of this chip, through copies in and out. Empty: it was so.
-std::string run_kernel(AmdDevice& device, const std::string& chip = "gfx1100");
+// b[i] = a[i] + 7 on the device, of this chip, through copies in and out, by a kernel that asks for
+// this much private memory. Empty: it was so.
+std::string run_kernel(AmdDevice& device, const std::string& chip = "gfx1100",
+                       u32 private_bytes = 0);
 
 }  // namespace doorbell::amd

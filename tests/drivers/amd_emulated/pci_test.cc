@@ -54,13 +54,47 @@ TEST(PciTest, RunsWithAndWithoutACopyEngine) {
   expect_clean(machine);
 }
 
-TEST(PciTest, RefusesAqlQueues) {
-  PciMachine machine;
-  auto process = *machine.start();
-  const auto device = machine.open(*process, 0, {.packets = Options::Packets::Aql});
-  ASSERT_FALSE(device);
-  EXPECT_NE(device.error().message.find("AQL queues over PCI: unset AMD_AQL"), std::string::npos)
-      << device.error().message;
+// A kernel that stores where nothing is.
+std::string fault(AmdDevice& device, const char* chip) {
+  auto program = *device.load(compiled_kernel(chip));
+  Ref<Buffer> a = *Buffer::allocate(device, 4096);
+  core::Allocation nowhere;
+  nowhere.address = (u64{1} << 45) + (u64{1} << 43);
+  nowhere.bytes = 4096;
+  Ref<Buffer> b = Buffer::wrap(device, nowhere);
+  const core::BufferView views[] = {{a.get(), 0}, {b.get(), 0}};
+  if (Result<void> launched = program->launch(views, {}); !launched)
+    return launched.error().message;
+  const Result<void> done = device.synchronize();
+  return done ? "" : done.error().message;
+}
+
+// Also with more private memory than before, for which an AQL queue is made anew, and after a
+// fault.
+TEST_P(PciChip, RunsAqlQueues) {
+  for (const bool adversarial : {false, true}) {
+    PciMachine machine(
+        {.gpus = {GetParam().name}, .adversarial = adversarial, .lockstep = true, .seed = 3});
+    auto process = *machine.start();
+    {
+      auto device = machine.open(*process, 0, {.packets = Options::Packets::Aql});
+      ASSERT_TRUE(device) << device.error().message;
+      EXPECT_EQ(run_kernel(**device, GetParam().name), "");
+      for (const u32 bytes : {64u, 8192u})
+        EXPECT_EQ(run_kernel(**device, GetParam().name, bytes), "") << bytes;
+      EXPECT_EQ(run_kernel(**device, GetParam().name), "");
+    }
+    expect_clean(machine);
+    {
+      auto device = machine.open(*process, 0, {.packets = Options::Packets::Aql});
+      ASSERT_TRUE(device) << device.error().message;
+      EXPECT_NE(fault(**device, GetParam().name).find("memory fault at"), std::string::npos);
+    }
+    machine.reports.clear();
+    auto device = machine.open(*process, 0, {.packets = Options::Packets::Aql});
+    ASSERT_TRUE(device) << device.error().message;
+    EXPECT_EQ(run_kernel(**device, GetParam().name), "");
+  }
 }
 
 TEST_P(PciChip, RunsOnTheWeakestHardware) {
@@ -199,21 +233,6 @@ TEST(PciTest, ReportsAFaultAsOverTheKernel) {
   EXPECT_STREQ(machine.reports[0].check->id, "AMD-VM-001");
 }
 
-// A kernel that stores where nothing is.
-std::string fault(AmdDevice& device, const char* chip) {
-  auto program = *device.load(compiled_kernel(chip));
-  Ref<Buffer> a = *Buffer::allocate(device, 4096);
-  core::Allocation nowhere;
-  nowhere.address = (u64{1} << 45) + (u64{1} << 43);
-  nowhere.bytes = 4096;
-  Ref<Buffer> b = Buffer::wrap(device, nowhere);
-  const core::BufferView views[] = {{a.get(), 0}, {b.get(), 0}};
-  if (Result<void> launched = program->launch(views, {}); !launched)
-    return launched.error().message;
-  const Result<void> done = device.synchronize();
-  return done ? "" : done.error().message;
-}
-
 // After an error the same process goes on with the GPU, and so does the next one, without a reset
 // of all of it: also where the hardware does not let go of the queue.
 TEST_P(PciChip, GoesOnAfterAFault) {
@@ -253,6 +272,38 @@ TEST_P(PciChip, GoesOnAfterAFault) {
     EXPECT_EQ(first.resets + second.resets, 0u);
     expect_clean(machine);
   }
+}
+
+// [kfd_events.c test_event_condition(): all of them, or any]
+TEST(PciTest, WaitsForAllEventsAsTheKernelDoes) {
+  PciMachine machine;
+  auto process = *machine.start();
+  hw::KfdEventData events[2];
+  for (hw::KfdEventData& event : events) {
+    hw::KfdCreateEvent made{.event_type = hw::kKfdEventSignal, .auto_reset = 1};
+    ASSERT_TRUE(process->kfd->call(made));
+    event.event_id = made.event_id;
+  }
+  const auto set = [&](int index) {
+    hw::KfdSetEvent event{.event_id = events[index].event_id};
+    ASSERT_TRUE(process->kfd->call(event));
+  };
+  const auto wait = [&](u32 for_all) {
+    hw::KfdWaitEvents call{
+        .events_ptr = reinterpret_cast<u64>(events), .num_events = 2, .wait_for_all = for_all};
+    const Result<void> waited = process->kfd->call(call);
+    EXPECT_TRUE(waited) << waited.error().message;
+    return call.wait_result;
+  };
+  set(0);
+  EXPECT_EQ(wait(1), hw::kKfdWaitTimeout);
+  set(1);
+  EXPECT_EQ(wait(1), hw::kKfdWaitComplete);
+  // Both are reset by who was told of them.
+  EXPECT_EQ(wait(0), hw::kKfdWaitTimeout);
+  set(1);
+  EXPECT_EQ(wait(0), hw::kKfdWaitComplete);
+  expect_clean(machine);
 }
 
 TEST(PciTest, NamesFirmwareThatIsMissing) {

@@ -72,6 +72,13 @@ struct HqdPqControl {
   }
 };
 static_assert(sound<HqdPqControl>());
+// A queue of AQL packets: CP_HQD_AQL_CONTROL CONTROL0, and in CP_HQD_PQ_CONTROL pointers that count
+// slots of 64 bytes (SLOT_BASED_WPTR 2), QUEUE_FULL_EN, and NO_UPDATE_RPTR, because the firmware
+// writes amd_queue_t.read_dispatch_id itself. The kernel sets DOORBELL_BIF_DROP too, tinygrad does
+// not. [kfd_mqd_manager_v11.c init_mqd(), update_mqd(), KFD_QUEUE_FORMAT_AQL; tinygrad ip.py
+// AM_GFX.setup_ring(), aql]
+inline constexpr u32 kHqdAql = 1;
+inline constexpr u8 kSlotsOfAql = 2;
 
 // CP_HQD_PQ_DOORBELL_CONTROL; the offset counts 32-bit words. [gc_11_0_0_sh_mask.h, the same]
 struct HqdDoorbellControl {

@@ -44,8 +44,13 @@ std::array<u32, hw::kMqdWords> describe(const BootTarget& target, u64 mqd, u32 d
   set_pair(Mqd::PqWptrPollAddrLo, memory.write_pointer);
   set(Mqd::PqDoorbellControl,
       hw::word_of(hw::HqdDoorbellControl{.offset = doorbell * kWordsOfDoorbell, .enable = true}));
-  const hw::HqdPqControl control{.size = static_cast<u8>(log2_words(memory.ring_bytes) - 1),
-                                 .rptr_block_size = 5};
+  hw::HqdPqControl control{.size = static_cast<u8>(log2_words(memory.ring_bytes) - 1),
+                           .rptr_block_size = 5};
+  if (memory.is_aql) {
+    control.queue_full_en = control.no_update_rptr = true;
+    control.slot_based_wptr = hw::kSlotsOfAql;
+    set(Mqd::AqlControl, hw::kHqdAql);
+  }
   set(Mqd::PqControl, hw::word_of(control));
   set(Mqd::IbControl, hw::kHqdIbControl);
   set(Mqd::HqStatus0, hw::kHqdHqStatus0);

@@ -36,6 +36,7 @@ struct PciQueueMemory {
   u64 ring = 0, ring_bytes = 0;
   u64 read_pointer = 0, write_pointer = 0;
   u64 eop = 0, eop_bytes = 0;
+  bool is_aql = false;
 };
 
 class PciGpu {

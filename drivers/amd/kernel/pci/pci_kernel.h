@@ -111,6 +111,7 @@ class PciKernel final : public os::ForwardedFiles {
   int update_queue(const hw::KfdUpdateQueue& arguments);
   int create_event(hw::KfdCreateEvent& arguments);
   int clock_counters(hw::KfdGetClockCounters& arguments);
+  void tell_event(hw::KfdEventData& data);
   int wait_events(hw::KfdWaitEvents& arguments);
   void take_interrupts();
   void take_interrupt(Gpu& gpu, const hw::InterruptEntry& entry);

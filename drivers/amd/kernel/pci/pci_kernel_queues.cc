@@ -19,10 +19,10 @@ int PciKernel::create_queue(hw::KfdCreateQueue& arguments) {
   Gpu* const gpu = find(arguments.gpu_id);
   if (gpu == nullptr || gpu->gpu == nullptr) return EINVAL;
   const bool is_copy = arguments.queue_type == hw::kKfdQueueSdma;
-  // More scratch memory would take an AQL queue off the hardware, and it does not come back.
-  if (arguments.queue_type == hw::kKfdQueueComputeAql)
-    return refuse(ENOTSUP, "AQL queues over PCI: unset AMD_AQL, so that queues are of PM4");
-  if (!is_copy && arguments.queue_type != hw::kKfdQueueCompute)
+  const bool is_aql = arguments.queue_type == hw::kKfdQueueComputeAql;
+  if (is_aql && gpu->gpu->is_remote())
+    return refuse(ENOTSUP, "AQL queues behind USB: unset AMD_AQL, so that queues are of PM4");
+  if (!is_copy && !is_aql && arguments.queue_type != hw::kKfdQueueCompute)
     return refuse(ENOTSUP, fmt::format("a queue of type {} over PCI", arguments.queue_type));
   Queue queue{.gpu = gpu, .is_copy = is_copy, .is_live = true};
   while (!is_copy && queue.slot < PciGpu::kComputeQueues &&
@@ -35,7 +35,8 @@ int PciKernel::create_queue(hw::KfdCreateQueue& arguments) {
                               .read_pointer = arguments.read_pointer_address,
                               .write_pointer = arguments.write_pointer_address,
                               .eop = arguments.eop_buffer_address,
-                              .eop_bytes = arguments.eop_buffer_size};
+                              .eop_bytes = arguments.eop_buffer_size,
+                              .is_aql = is_aql};
   const Result<u32> doorbell =
       is_copy ? gpu->gpu->start_copy(memory) : gpu->gpu->start_compute(queue.slot, memory);
   if (!doorbell) return refuse(EIO, doorbell.error().message);
@@ -149,8 +150,16 @@ void PciKernel::take_interrupt(Gpu& gpu, const hw::InterruptEntry& entry) {
   event->is_signalled = true;
 }
 
+// What a waiter learns of an event that is signalled. [kfd_events.c copy_signaled_event_data()]
+void PciKernel::tell_event(hw::KfdEventData& data) {
+  Event& event = events_.at(data.event_id);
+  if (!event.is_signalled) return;
+  if (event.type == hw::kKfdEventMemory) data.memory_exception = event.memory;
+  if (event.type == hw::kKfdEventHwException) data.hw_exception = event.exception;
+  if (event.auto_reset) event.is_signalled = false;
+}
+
 int PciKernel::wait_events(hw::KfdWaitEvents& arguments) {
-  if (arguments.wait_for_all != 0) return EINVAL;  // the driver waits for any
   auto* const data = reinterpret_cast<hw::KfdEventData*>(arguments.events_ptr);
   const u64 end = clock_.now_ns() + arguments.timeout * kMillisecond_ns;
   for (u32 turn = 0;; ++turn) {
@@ -159,18 +168,14 @@ int PciKernel::wait_events(hw::KfdWaitEvents& arguments) {
       take_interrupts();
       if (const Result<void> exchanged = exchange(); !exchanged)
         return refuse(errno_of(exchanged.error()), exchanged.error().message);
-      bool any = false;
+      u32 signalled = 0;
       for (u32 i = 0; i < arguments.num_events; ++i) {
         const auto found = events_.find(data[i].event_id);
         if (found == events_.end()) return turn == 0 ? EINVAL : EIO;
-        Event& event = found->second;
-        if (!event.is_signalled) continue;
-        any = true;
-        if (event.type == hw::kKfdEventMemory) data[i].memory_exception = event.memory;
-        if (event.type == hw::kKfdEventHwException) data[i].hw_exception = event.exception;
-        if (event.auto_reset) event.is_signalled = false;
+        signalled += found->second.is_signalled ? 1 : 0;
       }
-      if (any) {
+      if (arguments.wait_for_all != 0 ? signalled == arguments.num_events : signalled != 0) {
+        for (u32 i = 0; i < arguments.num_events; ++i) tell_event(data[i]);
         arguments.wait_result = hw::kKfdWaitComplete;
         return 0;
       }
