@@ -289,8 +289,9 @@ void add_specials(Suite& suite, DType dtype) {
 
 // Subnormal numbers keep their value.
 void add_subnormals(Suite& suite, DType dtype) {
+  const bool in_f32 = dtype == core::dtypes::bf16;  // it has f32's exponents
   Batch& batch = suite.add("elementwise/subnormals/" + dtype.str(),
-                           {.dtypes = {dtype}, .subnormals = dtype.bytes() >= 4});
+                           {.dtypes = {dtype}, .subnormals = in_f32 || dtype.bytes() >= 4});
   const FloatFormat format = format_of(dtype);
   const Real least = std::ldexp(1.0L, format.least_exponent);
   const Array values{

@@ -87,7 +87,8 @@ UOp wide_from_stored(OpBuilder& b, DType t, UOp stored) {
   if (is_stored(t, b.caps())) return b.cast(stored, core::dtypes::f32);
   NodeLane lane{b};
   UOp bits = b.cast(stored, core::dtypes::u32);
-  return b.bitcast(f32_from_narrow(lane, bits, narrow_float(t.scalar)), core::dtypes::f32);
+  const bool flushes = b.caps().flushes_subnormals;
+  return b.bitcast(f32_from_narrow(lane, bits, narrow_float(t.scalar), flushes), core::dtypes::f32);
 }
 
 UOp cast_to_stored(OpBuilder& b, DType t, UOp value) {

@@ -72,9 +72,11 @@ typename E::Value narrow_from_f32(E& e, typename E::Value x, const NarrowFloat& 
   return e.select(e.less(bits, e.constant(1)), bits, e.bor(bits, sign));
 }
 
-// The bits of the f32 equal to the narrow float with bits `x` (zero-extended). Exact.
+// The bits of the f32 equal to the narrow float with bits `x` (zero-extended). Exact. `flushes`: on
+// a target that may take subnormal f32 for zero.
 template <class E>
-typename E::Value f32_from_narrow(E& e, typename E::Value x, const NarrowFloat& f) {
+typename E::Value f32_from_narrow(E& e, typename E::Value x, const NarrowFloat& f,
+                                  bool flushes = false) {
   const u32 drop = static_cast<u32>(23 - f.mantissa);
   if (f.bias == 127) return e.shl(x, 16);  // bf16 is the upper half
   u32 sign_bit = 1u << (f.width - 1);
@@ -82,7 +84,18 @@ typename E::Value f32_from_narrow(E& e, typename E::Value x, const NarrowFloat& 
   auto magnitude = e.band(x, e.constant(sign_bit - 1));
   // Read as an f32 its exponent is too small by 127 - bias; a product repairs that, subnormals too.
   auto shifted = e.shl(magnitude, drop);
-  auto bits = e.fmul(shifted, e.constant(static_cast<u32>(127 + 127 - f.bias) << 23));
+  auto bits = shifted;
+  if (flushes) {
+    // As f32 those are subnormal too: in the last bits of 2^k they are sums, without rounding.
+    const u32 magic = static_cast<u32>(127 - f.bias + 1 + static_cast<int>(drop)) << 23;
+    auto normal = e.add(shifted, e.constant(static_cast<u32>(127 - f.bias) << 23));
+    auto moved = e.add(magnitude, e.constant(magic));
+    auto subnormal = e.fadd(moved, e.constant(magic | 0x80000000));
+    auto is_small = e.less(magnitude, e.constant(1u << f.mantissa));
+    bits = e.select(is_small, subnormal, normal);
+  } else {
+    bits = e.fmul(shifted, e.constant(static_cast<u32>(127 + 127 - f.bias) << 23));
+  }
   if (f.unsigned_zero) {
     auto is_number = e.less(e.band(e.add(x, e.constant(sign_bit - 1)), e.constant(0xff)),
                             e.constant(0xff));  // x == 0x80 gives 0xff

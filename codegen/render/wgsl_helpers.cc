@@ -233,19 +233,81 @@ constexpr Function kFunctions[] = {
 }
 )"},
 {"amount64", {}, "fn amount64(n: vec2u) -> u32 { return select(n.x, 64u, n.y != 0u); }\n"},
+// The language's own 64-bit integers: "s64" and "n64", signed and not. A compiler guards 32-bit
+// divisions only; of -1 a processor may trap too.
+{"div_s64", {}, R"(fn div_s64(a: i64, b: i64) -> i64 {
+  let odd = b == 0li || b == -1li;
+  return select(a / select(b, 1li, odd), select(-a, 0li, b == 0li), odd);
+}
+)"},
+{"mod_s64", {}, R"(fn mod_s64(a: i64, b: i64) -> i64 {
+  return a % select(b, 1li, b == 0li || b == -1li);
+}
+)"},
+{"div_n64", {}, R"(fn div_n64(a: u64, b: u64) -> u64 {
+  return select(a / select(b, 1lu, b == 0lu), 0lu, b == 0lu);
+}
+)"},
+{"mod_n64", {}, R"(fn mod_n64(a: u64, b: u64) -> u64 {
+  return a % select(b, 1lu, b == 0lu);
+}
+)"},
+{"shl_s64", {}, R"(fn shl_s64(a: i64, n: u32) -> i64 {
+  return select(a << (n & 63u), 0li, n > 63u);
+}
+)"},
+{"shl_n64", {}, R"(fn shl_n64(a: u64, n: u32) -> u64 {
+  return select(a << (n & 63u), 0lu, n > 63u);
+}
+)"},
+{"shr_s64", {}, "fn shr_s64(a: i64, n: u32) -> i64 { return a >> min(n, 63u); }\n"},
+{"shr_n64", {}, R"(fn shr_n64(a: u64, n: u32) -> u64 {
+  return select(a >> (n & 63u), 0lu, n > 63u);
+}
+)"},
+{"amount_n64", {}, "fn amount_n64(n: u64) -> u32 { return u32(min(n, 64lu)); }\n"},
+{"word_s64", {}, R"(fn word_s64(a: i64) -> i32 {
+  return i32(clamp(a, -0x40000000li, 0x40000000li));
+}
+)"},
+{"word_n64", {}, "fn word_n64(a: u64) -> u32 { return u32(min(a, 0x40000000lu)); }\n"},
+{"pair", {}, "fn pair(a: u64) -> vec2u { return vec2u(u32(a), u32(a >> 32u)); }\n"},
+{"joined", {}, "fn joined(a: vec2u) -> u64 { return (u64(a.y) << 32u) | u64(a.x); }\n"},
+{"nan_f64", {}, R"(fn nan_f64(a: f64) -> bool {
+  return (bitcast<u64>(a) & 0x7ffffffffffffffflu) > 0x7ff0000000000000lu;
+}
+)"},
+{"max_f64", {"nan_f64"}, R"(fn max_f64(a: f64, b: f64) -> f64 {
+  if (nan_f64(a)) { return a; }
+  if (nan_f64(b)) { return b; }
+  if (a == b) { return bitcast<f64>(bitcast<u64>(a) & bitcast<u64>(b)); }
+  return select(a, b, a < b);
+}
+)"},
+{"rounded_f64", {}, R"(fn rounded_f64(a: f64) -> f64 {
+  return bitcast<f64>(bitcast<u64>(a) ^ u64(args[0].x));
+}
+)"},
 };
 // clang-format on
 
 }  // namespace
 
-std::string WgslHelpers::type(DType t) {
+std::string WgslHelpers::type(DType t) const {
   CHECK(t.lanes == 1, "a vector of {} in WGSL", t.str());
   if (t.is_bool()) return "bool";
   if (t.scalar == Scalar::F32) return "f32";
   if (t.scalar == Scalar::F16) return "f16";
+  if (t.scalar == Scalar::F64) return "f64";
   CHECK(t.is_int(), "dtype {} in WGSL", t.str());
-  if (is_wide_int(t)) return "vec2u";
+  if (is_pair(t)) return "vec2u";
+  if (is_wide_int(t)) return t.is_unsigned() ? "u64" : "i64";
   return t.is_unsigned() ? "u32" : "i32";
+}
+
+std::string_view WgslHelpers::suffix(DType t) {
+  if (is_wide_int(t)) return t.is_unsigned() ? "lu" : "li";
+  return t.is_unsigned() ? "u" : "i";
 }
 
 std::string WgslHelpers::wrapped(DType t, const std::string& expression) {
@@ -267,28 +329,38 @@ std::string WgslHelpers::named(std::string_view name) {
 }
 
 std::string WgslHelpers::is_nan(DType t, const std::string& x) {
-  return fmt::format("{}({})", named(t.scalar == Scalar::F16 ? "nan_f16" : "nan_f32"), x);
+  return fmt::format("{}({})", named("nan_" + t.str()), x);
 }
 
 std::string WgslHelpers::shift_amount(DType from, const std::string& x) {
-  if (is_wide_int(from)) return fmt::format("{}({})", named("amount64"), x);
+  if (is_pair(from)) return fmt::format("{}({})", named("amount64"), x);
+  if (is_wide_int(from))
+    return fmt::format("{}({})", named("amount_n64"), bitcast(core::dtypes::u64, from, x));
   return from.is_unsigned() ? x : fmt::format("bitcast<u32>({})", x);
 }
 
 std::string WgslHelpers::max(DType t) {
-  if (t.is_int() && t.bits() <= 32) return "max";
+  if (t.is_int() && !is_pair(t)) return "max";
   return named("max_" + t.str());
 }
 
+// Functions of pairs are named u64 and i64, of the language's own n64 and s64.
+std::string WgslHelpers::function_of(std::string_view what, DType t) {
+  const bool own = is_wide_int(t) && int64_;
+  return named(fmt::format("{}_{}{}", what,
+                           t.is_unsigned() ? (own ? 'n' : 'u')
+                           : own           ? 's'
+                                           : 'i',
+                           is_wide_int(t) ? 64 : 32));
+}
+
 std::string WgslHelpers::divide(Op op, DType t) {
-  const std::string_view what = op == Op::CDiv ? "div" : "mod";
-  return named(fmt::format("{}_{}{}", what, t.is_unsigned() ? 'u' : 'i', is_wide_int(t) ? 64 : 32));
+  return function_of(op == Op::CDiv ? "div" : "mod", t);
 }
 
 std::string WgslHelpers::shift(Op op, DType t) {
-  if (is_wide_int(t) && op == Op::Shl) return named("shl64");
-  return named(fmt::format("{}_{}{}", op == Op::Shl ? "shl" : "shr", t.is_unsigned() ? 'u' : 'i',
-                           is_wide_int(t) ? 64 : 32));
+  if (is_pair(t) && op == Op::Shl) return named("shl64");
+  return function_of(op == Op::Shl ? "shl" : "shr", t);
 }
 
 }  // namespace doorbell::codegen

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/util/check.h"
 #include "codegen/render/gpu_caps.h"
 #include "codegen/render/wgsl_writer.h"
 
@@ -11,7 +12,14 @@ namespace doorbell::codegen {
 using core::Op;
 using core::Scalar;
 
-namespace {}  // namespace
+namespace {
+
+template <bool kInt64>
+std::string render(const LinearProgram& program, const Caps& caps) {
+  return WgslWriter(program, caps, kInt64).write();
+}
+
+}  // namespace
 
 // No MulAcc: the language's fma may round twice.
 Caps wgsl_caps(const WgslTraits& traits) {
@@ -20,6 +28,8 @@ Caps wgsl_caps(const WgslTraits& traits) {
   // Other narrow floats are integers in memory, converted by the lowered program itself.
   caps.dtypes.set(static_cast<usize>(Scalar::F16), traits.f16);
   caps.storage_dtypes.set(static_cast<usize>(Scalar::F16), traits.f16);
+  caps.dtypes.set(static_cast<usize>(Scalar::F64), traits.f64);
+  caps.storage_dtypes.set(static_cast<usize>(Scalar::F64), traits.f64);
   caps.vector_bytes = 0;
   caps.vector_registers = 64;
   caps.flushes_subnormals = true;  // an implementation may
@@ -31,10 +41,9 @@ Caps wgsl_caps(const WgslTraits& traits) {
   return caps;
 }
 
-std::unique_ptr<Renderer> make_wgsl_renderer(Caps caps) {
-  return make_source_renderer("WGSL", caps, [](const LinearProgram& program, const Caps& caps) {
-    return WgslWriter(program, caps).write();
-  });
+std::unique_ptr<Renderer> make_wgsl_renderer(Caps caps, bool int64) {
+  CHECK(int64 || !caps.has(core::dtypes::f64), "f64 in WGSL without 64-bit integers");
+  return make_source_renderer("WGSL", caps, int64 ? render<true> : render<false>);
 }
 
 }  // namespace doorbell::codegen

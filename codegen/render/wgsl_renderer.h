@@ -11,6 +11,7 @@ namespace doorbell::codegen {
 // The properties that a device reports; what WebGPU guarantees everywhere [WebGPU 3.6.2 "Limits"].
 struct WgslTraits {
   bool f16 = false;       // shader-f16
+  bool f64 = false;       // wgpu-native's, with 64-bit integers
   i64 group_items = 256;  // maxComputeInvocationsPerWorkgroup, and by axis
   i64 group_axis[3] = {256, 256, 64};
   i64 groups = 65535;       // maxComputeWorkgroupsPerDimension
@@ -21,6 +22,8 @@ Caps wgsl_caps(const WgslTraits& traits);
 
 // How kernels take their arguments: drivers/webgpu/hw/abi/bindings.h. Groups and items are
 // LinearProgram::grid_groups and group_items.
-std::unique_ptr<Renderer> make_wgsl_renderer(Caps caps);
+// `int64`: 64-bit integers are the language's own, as in wgpu-native's, and not pairs of words. f64
+// needs them.
+std::unique_ptr<Renderer> make_wgsl_renderer(Caps caps, bool int64 = false);
 
 }  // namespace doorbell::codegen

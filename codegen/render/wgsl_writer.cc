@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/util/check.h"
@@ -43,6 +44,15 @@ bool may_cancel(UOp outer, UOp inner, UOp other) {
   return false;
 }
 
+// A sum that is there because a sum within it rounds, as in x - ((x + c) - c): if a loop that is
+// unrolled makes x known, x + c would be one constant.
+bool keeps_rounding(UOp outer, UOp inner) {
+  if (!is_sum(outer) || !is_sum(inner)) return false;
+  for (usize i = 0; i < 2; ++i)
+    if (may_cancel(inner, without_sign(inner.src(i)), inner.src(1 - i))) return true;
+  return false;
+}
+
 }  // namespace
 
 hw::KernelAbi abi_of(const LinearProgram& program) {
@@ -54,25 +64,29 @@ hw::KernelAbi abi_of(const LinearProgram& program) {
   return abi;
 }
 
-WgslWriter::WgslWriter(const LinearProgram& program, const Caps& caps)
-    : SourceWriter(program), caps_(caps) {}
+WgslWriter::WgslWriter(const LinearProgram& program, const Caps& caps, bool int64)
+    : SourceWriter(program), caps_(caps), helpers_(int64) {}
 
 // A compiler may not know a special value, and may take a subnormal one for 0.
-std::string WgslWriter::float_text(DType t, UOp u) {
-  const bool half = t.scalar == Scalar::F16;
+std::string WgslWriter::float_text(DType t, UOp u, bool hidden) {
+  const bool half = t.scalar == Scalar::F16, wide = t.scalar == Scalar::F64;
   const u64 bits = constant_bits(u);
   const f64 value = core::round_to_format(t.scalar, u.const_float());
-  const bool usual = std::isfinite(value) && std::fabs(value) >= (half ? 0x1p-14 : 0x1p-126);
-  if (!usual && bits != 0) {
-    const std::string word = std::isfinite(value)
-                                 ? fmt::format("{:#x}u", bits)
-                                 : fmt::format("({:#x}u ^ {})", bits, hw::kZeroText);
+  const f64 least_normal = half ? 0x1p-14 : wide ? 0x1p-1022 : 0x1p-126;
+  const bool usual = std::isfinite(value) && std::fabs(value) >= least_normal;
+  if (hidden || (!usual && bits != 0)) {
+    const std::string_view mark = wide ? "lu" : "u";
+    const std::string zero =
+        wide ? fmt::format("u64({})", hw::kZeroText) : std::string(hw::kZeroText);
+    const std::string word = std::isfinite(value) && !hidden
+                                 ? fmt::format("{:#x}{}", bits, mark)
+                                 : fmt::format("({:#x}{} ^ {})", bits, mark, zero);
     return half ? fmt::format("{}({})", helpers_.named("half_of"), word)
-                : fmt::format("bitcast<f32>({})", word);
+                : fmt::format("bitcast<{}>({})", helpers_.type(t), word);
   }
-  std::string text = fmt::format("{}", static_cast<f32>(value));
+  std::string text = wide ? fmt::format("{}", value) : fmt::format("{}", static_cast<f32>(value));
   if (text.find_first_of(".e") == std::string::npos) text += ".0";
-  text += half ? 'h' : 'f';
+  text += half ? "h" : wide ? "lf" : "f";
   return text[0] == '-' ? "(" + text + ")" : text;
 }
 
@@ -82,12 +96,14 @@ std::string WgslWriter::constant(UOp u) {
   if (t.is_bool()) return u.const_int() == 0 ? "false" : "true";
   if (t.is_float()) return float_text(t, u);
   const u64 bits = constant_bits(u);
-  if (is_wide_int(t))
+  if (helpers_.is_pair(t))
     return fmt::format("vec2u({}u, {}u)", static_cast<u32>(bits), static_cast<u32>(bits >> 32));
-  if (t.is_unsigned()) return fmt::format("{}u", bits);
+  const std::string_view suffix = WgslHelpers::suffix(t);
+  if (t.is_unsigned()) return fmt::format("{}{}", bits, suffix);
   const i64 value = u.const_int();
-  if (value == INT32_MIN) return "i32(0x80000000u)";
-  return value < 0 ? fmt::format("({}i)", value) : fmt::format("{}i", value);
+  if (value == INT64_MIN) return "bitcast<i64>(0x8000000000000000lu)";
+  if (value == INT32_MIN && t.bits() == 32) return "i32(0x80000000u)";
+  return value < 0 ? fmt::format("({}{})", value, suffix) : fmt::format("{}{}", value, suffix);
 }
 
 std::string WgslWriter::infix(UOp u, std::string_view op) {
@@ -98,13 +114,17 @@ std::string WgslWriter::call(const std::string& function, UOp u) {
   return fmt::format("{}({}, {})", function, text(u.src(0)), text(u.src(1)));
 }
 
+// Mesa's compiler takes x * 0 and 1 / 0 for 0, whatever x is.
+std::string WgslWriter::factor(UOp u) {
+  return u.is_const() && u.const_float() == 0 ? float_text(u.dtype(), u, true) : text(u);
+}
+
 std::string WgslWriter::term(UOp u, usize i) {
+  if (u.is(Op::Mul) && u.src(i).is_const()) return factor(u.src(i));
   const UOp inner = without_sign(u.src(i)), other = u.src(1 - i);
   const bool same = is_sum(u) && i == 0 && u.src(0) == other && !other.is_const();
-  if (!same && !may_cancel(u, inner, other)) return text(u.src(i));
-  return fmt::format("{}({})",
-                     helpers_.named(u.dtype().bits() == 16 ? "rounded_f16" : "rounded_f32"),
-                     text(u.src(i)));
+  if (!same && !may_cancel(u, inner, other) && !keeps_rounding(u, inner)) return text(u.src(i));
+  return fmt::format("{}({})", helpers_.named("rounded_" + u.dtype().str()), text(u.src(i)));
 }
 
 std::string WgslWriter::elementwise(UOp u) {
@@ -125,12 +145,13 @@ std::string WgslWriter::unary(UOp u) {
     case Op::Bitcast: return helpers_.bitcast(t, from, x);
     case Op::Neg:
       if (t.is_bool()) return x;
-      if (is_wide_int(t)) return fmt::format("{}(vec2u(), {})", helpers_.named("sub64"), x);
-      if (t.is_unsigned()) return helpers_.wrapped(t, fmt::format("(0u - {})", x));
+      if (helpers_.is_pair(t)) return fmt::format("{}(vec2u(), {})", helpers_.named("sub64"), x);
+      if (t.is_unsigned())
+        return helpers_.wrapped(t, fmt::format("(0{} - {})", WgslHelpers::suffix(t), x));
       return helpers_.wrapped(t, fmt::format("(-{})", x));
     case Op::Sqrt: return fmt::format("sqrt({})", x);
     case Op::Trunc: return t.is_float() ? fmt::format("trunc({})", x) : x;
-    case Op::Recip: return fmt::format("({}(1) / {})", WgslHelpers::type(t), x);
+    case Op::Recip: return fmt::format("({}(1) / {})", helpers_.type(t), x);
     default: UNREACHABLE("op {} in WGSL", core::name_of(u.op()));
   }
 }
@@ -141,7 +162,7 @@ std::string WgslWriter::binary(UOp u) {
   if (t.is_bool()) return bool_binary(u);
   if (t.is_float()) return float_binary(u);
   if (u.is(Op::Shl) || u.is(Op::Shr)) return shift(u);
-  return is_wide_int(t) ? wide_binary(u) : int_binary(u);
+  return helpers_.is_pair(t) ? wide_binary(u) : int_binary(u);
 }
 
 std::string WgslWriter::compare(UOp u) {
@@ -153,7 +174,7 @@ std::string WgslWriter::compare(UOp u) {
     if (u.src(0) == u.src(1)) return fmt::format("{}{}", equal ? "!" : "", helpers_.is_nan(t, x));
     return equal ? infix(u, "==") : fmt::format("(!({} == {}))", x, y);
   }
-  if (is_wide_int(t)) {
+  if (helpers_.is_pair(t)) {
     if (u.is(Op::CmpLt)) return call(helpers_.named(t.is_unsigned() ? "less_u64" : "less_i64"), u);
     return fmt::format("{}({} {} {})", equal ? "all" : "any", x, equal ? "==" : "!=", y);
   }
@@ -179,7 +200,7 @@ std::string WgslWriter::float_binary(UOp u) {
     case Op::Add: return fmt::format("({} + {})", term(u, 0), term(u, 1));
     case Op::Sub: return fmt::format("({} - {})", term(u, 0), term(u, 1));
     case Op::Mul: return fmt::format("({} * {})", term(u, 0), term(u, 1));
-    case Op::FDiv: return infix(u, "/");
+    case Op::FDiv: return fmt::format("({} / {})", text(u.src(0)), factor(u.src(1)));
     case Op::Max: return call(helpers_.max(u.dtype()), u);
     default: UNREACHABLE("op {} of floats in WGSL", core::name_of(u.op()));
   }
@@ -227,7 +248,8 @@ std::string WgslWriter::shift(UOp u) {
                             ? fmt::format("{}u", amount.vmin())
                             : helpers_.shift_amount(amount.dtype(), text(amount));
   // Bits that leave a narrow type are cut off, and those of a signed one are copies of its sign.
-  const bool safe = !is_wide_int(t) && amount.vmin() >= 0 && amount.vmax() < 32;
+  const bool safe =
+      !helpers_.is_pair(t) && amount.vmin() >= 0 && amount.vmax() < std::max(32, t.bits());
   const std::string shifted =
       safe ? fmt::format("({} {} {})", text(u.src(0)), u.is(Op::Shl) ? "<<" : ">>", n)
            : fmt::format("{}({}, {})", helpers_.shift(u.op(), t), text(u.src(0)), n);
@@ -245,8 +267,8 @@ std::string WgslWriter::special(UOp u) {
 std::string WgslWriter::variable(DType t, usize position) {
   const u32 word = abi_of(program_).variable_word(position);
   const std::string low = hw::argument(word);
-  if (is_wide_int(t)) return fmt::format("vec2u({}, {})", low, hw::argument(word + 1));
-  return helpers_.cast(t, dt::u32, low);
+  if (!is_wide_int(t)) return helpers_.cast(t, dt::u32, low);
+  return helpers_.from_pair(t, fmt::format("vec2u({}, {})", low, hw::argument(word + 1)));
 }
 
 std::string WgslWriter::place(UOp index) {
@@ -258,14 +280,15 @@ std::string WgslWriter::place(UOp index) {
 }
 
 std::string WgslWriter::to_memory(DType t, const std::string& x) {
-  if (is_wide_int(t)) return x;
+  if (t.bits() == 64) return helpers_.to_pair(t, x);
   if (t.is_float() && t.bits() == 32) return fmt::format("bitcast<u32>({})", x);
   return t.is_float() ? helpers_.bitcast(dt::u16, t, x) : helpers_.cast(dt::u32, t, x);
 }
 
 std::string WgslWriter::from_memory(DType t, const std::string& x) {
+  if (t.bits() == 64) return helpers_.from_pair(t, x);
   if (t.is_float()) return helpers_.bitcast(t, t.bits() == 32 ? dt::u32 : dt::u16, x);
-  return helpers_.cast(t, is_wide_int(t) ? dt::u64 : dt::u32, x);
+  return helpers_.cast(t, dt::u32, x);
 }
 
 std::string WgslWriter::load(UOp u) {
@@ -301,31 +324,30 @@ std::string WgslWriter::store(UOp u) {
 }
 
 std::string WgslWriter::value(DType t, const std::string& name, const std::string& expression) {
-  return fmt::format("let {}: {} = {};", name, WgslHelpers::type(t), expression);
+  return fmt::format("let {}: {} = {};", name, helpers_.type(t), expression);
 }
 
 std::string WgslWriter::reg(DType t, const std::string& name) {
-  return fmt::format("var {}: {};", name, WgslHelpers::type(t));
+  return fmt::format("var {}: {};", name, helpers_.type(t));
 }
 
 std::string WgslWriter::loop(UOp range, const std::string& name) {
   const DType t = range.dtype();
   const std::string end = text(range.src(0));
-  if (!is_wide_int(t))
-    return fmt::format("for (var {0} = {1}(0); {0} < {2}; {0}++) {{", name, WgslHelpers::type(t),
-                       end);
+  if (!helpers_.is_pair(t))
+    return fmt::format("for (var {0} = {1}(0); {0} < {2}; {0}++) {{", name, helpers_.type(t), end);
   return fmt::format("for (var {0} = vec2u(); {1}({0}, {2}); {0} = {3}({0}, vec2u(1u, 0u))) {{",
                      name, helpers_.named("less_i64"), end, helpers_.named("add64"));
 }
 
 std::string WgslWriter::private_array(UOp u, const std::string& name) {
-  return fmt::format("var {}: array<{}, {}>;", name, WgslHelpers::type(u.dtype()), u.arg(1));
+  return fmt::format("var {}: array<{}, {}>;", name, helpers_.type(u.dtype()), u.arg(1));
 }
 
 std::string WgslWriter::local_array(UOp u, const std::string& name) {
   const DType t = u.dtype();
   if (!is_packed(t))
-    return fmt::format("var<workgroup> {}: array<{}, {}>;", name, WgslHelpers::type(t), u.arg(1));
+    return fmt::format("var<workgroup> {}: array<{}, {}>;", name, helpers_.type(t), u.arg(1));
   const u32 bytes = static_cast<u32>(t.bytes());
   return fmt::format("var<workgroup> {}: array<atomic<u32>, {}>;\n{}{}", name,
                      (u.arg(1) * bytes + 3) / 4,

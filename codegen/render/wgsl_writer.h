@@ -2,9 +2,10 @@
 // drivers/webgpu/hw/abi/bindings.h; functions and conversions are wgsl_helpers.h's.
 //
 // The language lets a compiler assume that there are no infinities and NaNs. So constants of them
-// are made of a word that it does not know, a value is compared with itself by its bits, and a
-// comparison that a NaN makes true is the negation of one that it makes false. It lets a compiler
-// reorder sums too, so that what rounds on purpose passes through its bits.
+// are made of a word that it does not know, as are factors and divisors that are 0; a value is
+// compared with itself by its bits, and a comparison that a NaN makes true is the negation of one
+// that it makes false. It lets a compiler reorder sums too, so that what rounds on purpose passes
+// through its bits.
 #pragma once
 
 #include <string>
@@ -19,7 +20,8 @@ namespace doorbell::codegen {
 
 class WgslWriter final : public SourceWriter {
  public:
-  WgslWriter(const LinearProgram& program, const Caps& caps);
+  // `int64`: the compiler has 64-bit integers.
+  WgslWriter(const LinearProgram& program, const Caps& caps, bool int64);
 
  private:
   std::string constant(core::UOp u) override;
@@ -36,7 +38,8 @@ class WgslWriter final : public SourceWriter {
   std::string barrier(core::UOp) override { return "workgroupBarrier();"; }
   std::string whole(const std::string& shared, const std::string& body) override;
 
-  std::string float_text(core::DType t, core::UOp u);
+  // Of a constant; `hidden`: so that no compiler knows it.
+  std::string float_text(core::DType t, core::UOp u, bool hidden = false);
   std::string unary(core::UOp u);
   std::string binary(core::UOp u);
   std::string int_binary(core::UOp u);
@@ -49,6 +52,8 @@ class WgslWriter final : public SourceWriter {
   std::string call(const std::string& function, core::UOp u);
   // A source of a float sum or product, by way of its bits where reordering would lose it.
   std::string term(core::UOp u, usize i);
+  // A source of a float product, or a divisor, by way of what no compiler knows where it is 0.
+  std::string factor(core::UOp u);
   // The element's number as a word.
   std::string place(core::UOp index);
   // A value's bits as memory has them, and back.

@@ -74,6 +74,8 @@ DeviceInfo describe(const Api& api, Adapter adapter, const Limits& limits, Backe
   };
   info.f16 = has(Feature::ShaderF16);
   info.timestamps = has(Feature::TimestampQuery);
+  info.int64 = has(Feature::NativeShaderInt64);
+  info.f64 = info.int64 && has(Feature::NativeShaderF64);
   api.SupportedFeaturesFreeMembers(features);
   info.storage_buffers = limits.storage_buffers();
   const auto bytes = [](u64 n) { return static_cast<i64>(std::min<u64>(n, INT64_MAX)); };
@@ -92,7 +94,8 @@ DeviceInfo describe(const Api& api, Adapter adapter, const Limits& limits, Backe
 }  // namespace
 
 Result<std::vector<FoundAdapter>> find_adapters(const Api& api, Instance instance,
-                                                const std::string& name) {
+                                                const Options& options) {
+  const std::string& name = options.adapter;
   std::vector<FoundAdapter> found;
   std::string others;
   for (Adapter adapter : candidates(api, instance)) {
@@ -100,6 +103,7 @@ Result<std::vector<FoundAdapter>> find_adapters(const Api& api, Instance instanc
     api.AdapterGetLimits(adapter, &one.limits);
     BackendType backend;
     one.info = describe(api, adapter, one.limits, &backend);
+    if (!options.native) one.info.int64 = one.info.f64 = false;
     // OpenGL's lack what kernels need.
     if (backend != BackendType::Vulkan && backend != BackendType::Metal &&
         backend != BackendType::D3d12)

@@ -14,9 +14,9 @@ struct FoundAdapter {
   DeviceInfo info;
 };
 
-// Those whose name has `name` in it; without a name, those that are no software. If none is left,
-// the error names the ones that were found.
+// Those whose name has `options.adapter` in it; without one, those that are no software. If none is
+// left, the error names the ones that were found.
 Result<std::vector<FoundAdapter>> find_adapters(const Api& api, Instance instance,
-                                                const std::string& name);
+                                                const Options& options);
 
 }  // namespace doorbell::webgpu

@@ -57,7 +57,12 @@ struct Chained {
 };
 
 // WGPUFeatureName, and WGPUNativeFeature from 0x00030000 on.
-enum class Feature : u32 { TimestampQuery = 9, ShaderF16 = 11 };
+enum class Feature : u32 {
+  TimestampQuery = 9,
+  ShaderF16 = 11,
+  NativeShaderF64 = 0x3001d,
+  NativeShaderInt64 = 0x30026
+};
 enum class BackendType : u32 {
   Undefined,
   Null,
@@ -78,6 +83,7 @@ enum class LostReason : u32 { Unknown = 1, Destroyed, CallbackCancelled, FailedC
 enum class CallbackMode : u32 { AllowProcessEvents = 2 };
 enum class QueryType : u32 { Timestamp = 2 };
 inline constexpr u32 kSuccess = 1;       // of all WGPU...Status
+inline constexpr u32 kError = 3;         // WGPUQueueWorkDoneStatus_Error
 inline constexpr u64 kStageCompute = 4;  // WGPUShaderStage_Compute
 inline constexpr u64 kMapRead = 1;       // WGPUMapMode_Read
 // WGPUBufferUsage.

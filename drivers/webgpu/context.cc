@@ -46,6 +46,8 @@ Result<void> Context::request_device(Instance instance) {
   std::vector<Feature> features;
   if (info().f16) features.push_back(Feature::ShaderF16);
   if (info().timestamps) features.push_back(Feature::TimestampQuery);
+  if (info().int64) features.push_back(Feature::NativeShaderInt64);
+  if (info().f64) features.push_back(Feature::NativeShaderF64);
   Limits limits = adapter_.limits;
   limits.next = nullptr;
   DeviceDescriptor descriptor;
@@ -102,6 +104,11 @@ Error Context::error_of(ErrorType type, std::string_view message) const {
 void Context::note(ErrorType type, std::string_view message) {
   std::lock_guard lock(errors_);
   if (error_ == nullptr) error_ = std::make_unique<Error>(error_of(type, message));
+}
+
+bool Context::has_error() const {
+  std::lock_guard lock(errors_);
+  return error_ != nullptr;
 }
 
 void Context::push_scopes() {
@@ -200,7 +207,8 @@ void Context::flush() {
   submitted_ = last_.load(std::memory_order_relaxed);
   collected_ = 0;
   DoneCallback done;
-  done.callback = [](u32, StringView, void* self, void* number) {
+  done.callback = [](u32 status, StringView message, void* self, void* number) {
+    if (status == kError) static_cast<Context*>(self)->note(ErrorType::Unknown, message.view());
     std::atomic<u64>& finished = static_cast<Context*>(self)->finished_;
     const u64 now = reinterpret_cast<u64>(number);
     u64 before = finished.load(std::memory_order_relaxed);

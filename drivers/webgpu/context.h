@@ -36,9 +36,16 @@ class Context {
   template <class T, class Descriptor>
   Result<Owned<T>> make(T (*Api::*create)(Device, const Descriptor*), void (*Api::*release)(T),
                         const Descriptor& descriptor) {
+    const bool earlier = has_error();
     push_scopes();
     Owned<T> made(api_, (api_.*create)(device(), &descriptor), release);
     TRY(pop_scopes());
+    TRY(usable());
+    // What no scope takes was noted meanwhile.
+    if (!earlier) {
+      TRY(take_error());
+    }
+    if (made.get() == nullptr) return error_of(ErrorType::Unknown, "it made nothing");
     return made;
   }
 
@@ -76,6 +83,7 @@ class Context {
       : api_(api), adapter_(std::move(adapter)), name_(std::move(name)) {}
   Result<void> request_device(Instance instance);
   Error error_of(ErrorType type, std::string_view message) const;
+  bool has_error() const;
   void note(ErrorType type, std::string_view message);
   void push_scopes();
   Result<void> pop_scopes();

@@ -117,9 +117,10 @@ Result<std::unique_ptr<core::Program>> Opened::load(const core::Binary& binary) 
 
 std::string Opened::description() const {
   const DeviceInfo& info = this->info();
-  return fmt::format("{}, {}, {}{}{}", info.name, info.backend,
+  return fmt::format("{}, {}, {}{}{}{}{}", info.name, info.backend,
                      info.library.substr(info.library.rfind('/') + 1),
-                     info.is_software ? ", software" : "", info.f16 ? ", f16" : "");
+                     info.is_software ? ", software" : "", info.f16 ? ", f16" : "",
+                     info.f64 ? ", f64" : "", info.int64 ? ", 64-bit integers" : "");
 }
 
 // Of the process: devices of several instances know nothing of each other.
@@ -138,7 +139,7 @@ Result<Instance> process_instance(const Api& api) {
 Result<std::unique_ptr<WebGpuDevice>> open_device(core::DeviceSpec spec, const Options& options) {
   TRY(const Api* api, load_api(options.libraries));
   TRY(const Instance instance, process_instance(*api));
-  TRY(std::vector<FoundAdapter> found, find_adapters(*api, instance, options.adapter));
+  TRY(std::vector<FoundAdapter> found, find_adapters(*api, instance, options));
   usize index = static_cast<usize>(spec.ordinal);
   if (!spec.indices.empty()) {
     if (index >= spec.indices.size())

@@ -22,6 +22,7 @@ struct DeviceInfo {
   std::string library;                // that offers it
   bool is_software = false;           // runs on the CPU
   bool f16 = false;                   // shader-f16
+  bool int64 = false, f64 = false;    // of wgpu-native alone; f64 with int64
   bool timestamps = false;            // timestamp-query
   i64 storage_buffers = 8;            // of a kernel
   i64 buffer_bytes = 0, binding_bytes = 0;
@@ -35,6 +36,7 @@ struct DeviceInfo {
 struct Options {
   std::vector<std::string> libraries;  // the first that opens is used
   std::string adapter;          // part of the name, in any case; empty: any that is no software
+  bool native = true;           // uses what is wgpu-native's alone, where an adapter has it
   i64 max_cached = INT64_MAX;   // bytes of released memory kept
   hcq::Trace* trace = nullptr;  // gets a span for each kernel; outlives the device
 };

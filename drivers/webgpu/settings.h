@@ -8,9 +8,10 @@ namespace doorbell::webgpu {
 struct Settings {
   std::string library;
   std::string adapter;
+  bool native = true;
 
   static void fields(auto& settings, auto f) {
-    auto& [library, adapter] = settings;
+    auto& [library, adapter, native] = settings;
     f(
         Setting{
             "WEBGPU_LIBRARY",
@@ -21,6 +22,9 @@ struct Settings {
               "Part of the name of the adapters that WEBGPU, WEBGPU:1, ... are. One in software is "
               "only used if it is named here."},
       adapter);
+    f(Setting{"WEBGPU_NATIVE",
+              "0: kernels use nothing that is wgpu-native's alone: 64-bit integers and floats."},
+      native);
   }
 };
 

@@ -20,6 +20,7 @@ Result<codegen::Caps> caps_of(const CodeTarget& target) {
   if (target.device == nullptr) return codegen::wgsl_caps(traits);
   const webgpu::DeviceInfo& info = static_cast<const webgpu::WebGpuDevice*>(target.device)->info();
   traits.f16 = info.f16;
+  traits.f64 = info.f64;
   traits.group_items = info.group_items;
   std::copy_n(info.group_axis, 3, traits.group_axis);
   traits.groups = info.groups;
@@ -36,12 +37,11 @@ Result<codegen::Caps> caps_of(const CodeTarget& target) {
 
 Result<Toolchain> make(const CodeTarget& target) {
   TRY(codegen::Caps caps, caps_of(target));
-  Toolchain made{.renderer = codegen::make_wgsl_renderer(caps)};
-  if (target.device != nullptr) {
-    const auto& device = static_cast<const webgpu::WebGpuDevice&>(*target.device);
-    made.compiler = std::make_unique<SourceCompiler<webgpu::WebGpuDevice>>(
-        *target.device, "WGSL; " + device.info().library, "WebGPU");
-  }
+  if (target.device == nullptr) return Toolchain{.renderer = codegen::make_wgsl_renderer(caps)};
+  const webgpu::DeviceInfo& info = static_cast<const webgpu::WebGpuDevice&>(*target.device).info();
+  Toolchain made{.renderer = codegen::make_wgsl_renderer(caps, info.int64)};
+  made.compiler = std::make_unique<SourceCompiler<webgpu::WebGpuDevice>>(
+      *target.device, "WGSL; " + info.library + (info.int64 ? "; 64-bit integers" : ""), "WebGPU");
   return made;
 }
 
@@ -60,6 +60,7 @@ Result<std::unique_ptr<core::Device>> open(core::DeviceSpec spec, const core::Co
   TRY(const webgpu::Settings settings, read_settings<webgpu::Settings>(setting_values(config)));
   options.libraries = libraries(settings);
   options.adapter = settings.adapter;
+  options.native = settings.native;
   options.max_cached = max_cached_host_bytes(config);
   options.trace = hcq::Trace::of_process();
   TRY(std::unique_ptr<webgpu::WebGpuDevice> device, webgpu::open_device(std::move(spec), options));

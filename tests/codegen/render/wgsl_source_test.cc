@@ -15,10 +15,11 @@ using core::UOp;
 namespace dt = core::dtypes;
 namespace hw = webgpu::hw;
 
-std::string source_of(const ProgramBuilder& b, bool f16 = false) {
+std::string source_of(const ProgramBuilder& b, bool f16 = false, bool native = false) {
   WgslTraits traits;
   traits.f16 = f16;
-  return make_wgsl_renderer(wgsl_caps(traits))->render(b.program);
+  traits.f64 = native;
+  return make_wgsl_renderer(wgsl_caps(traits), native)->render(b.program);
 }
 
 TEST(WgslSource, GroupsShareMemory) {
@@ -27,9 +28,8 @@ TEST(WgslSource, GroupsShareMemory) {
   EXPECT_GOLDEN("tests/golden/codegen/wgsl_group.txt", source_of(b));
 }
 
-// out[0] = sum over j < n of in[j] / j in 64 bits, as pairs of words.
-TEST(WgslSource, WideIntegersArePairs) {
-  ProgramBuilder b("sum");
+// out[0] = sum over j < n of in[j] / j in 64 bits.
+void fill_wide_sum(ProgramBuilder& b) {
   const i64 name = core::intern_name("n");
   b.program.variables = {name};
   UOp out = b.param(dt::i64, 1, true), in = b.param(dt::u32, 16);
@@ -43,7 +43,29 @@ TEST(WgslSource, WideIntegersArePairs) {
   UOp inner = b.end(b.store(reg, b.op(Op::Add, dt::i64, {before, quotient})), j);
   UOp sum = b.op(Op::Load, dt::i64, {b.op(Op::After, dt::i64, {reg, inner})});
   b.store(b.index(out, b.number(0)), sum);
+}
+
+TEST(WgslSource, WideIntegersArePairs) {
+  ProgramBuilder b("sum");
+  fill_wide_sum(b);
   EXPECT_GOLDEN("tests/golden/codegen/wgsl_wide.txt", source_of(b));
+}
+
+// wgpu-native's own types.
+TEST(WgslSource, WideTypesOfTheLanguage) {
+  ProgramBuilder b("sum");
+  fill_wide_sum(b);
+  EXPECT_GOLDEN("tests/golden/codegen/wgsl_wide_native.txt", source_of(b, false, true));
+  ProgramBuilder f("doubles");
+  UOp out = f.param(dt::f64, 4, true), in = f.param(dt::f64, 2);
+  UOp x = f.load(f.index(in, f.number(0))), y = f.load(f.index(in, f.number(1)));
+  f.store(f.index(out, f.number(0)), f.op(Op::Max, dt::f64, {x, y}));
+  f.store(f.index(out, f.number(1)), f.op(Op::Add, dt::f64, {x, f.real(0.1, dt::f64)}));
+  f.store(f.index(out, f.number(2)), f.real(INFINITY, dt::f64));
+  f.store(f.index(out, f.number(3)), f.op(Op::FDiv, dt::f64, {x, f.real(0, dt::f64)}));
+  UOp words = f.param(dt::i64, 1, true);
+  f.store(f.index(words, f.number(0)), f.op(Op::Cast, dt::i64, {y}));
+  EXPECT_GOLDEN("tests/golden/codegen/wgsl_doubles.txt", source_of(f, false, true));
 }
 
 // Constants that are no numbers, comparisons with NaN, f16.
@@ -63,6 +85,25 @@ TEST(WgslSource, SpecialFloats) {
   UOp number = b.op(Op::Cast, dt::i32, {x});
   b.store(b.index(floats, b.number(5)), b.op(Op::Cast, dt::f32, {number}));
   EXPECT_GOLDEN("tests/golden/codegen/wgsl_floats.txt", source_of(b, true));
+}
+
+// What a compiler that assumes finite numbers, or reorders sums, would lose: x - ((x + c) - c), and
+// factors and divisors that are 0.
+TEST(WgslSource, CompilersDoNotKnowWhatMatters) {
+  ProgramBuilder b("careful");
+  UOp floats = b.param(dt::f32, 4, true);
+  UOp x = b.load(b.index(floats, b.number(0))), c = b.real(12582912);
+  UOp moved = b.op(Op::Sub, dt::f32, {b.op(Op::Add, dt::f32, {x, c}), c});
+  b.store(b.index(floats, b.number(1)), b.op(Op::Sub, dt::f32, {x, moved}));
+  b.store(b.index(floats, b.number(2)), b.op(Op::Mul, dt::f32, {x, b.real(0)}));
+  b.store(b.index(floats, b.number(3)), b.op(Op::FDiv, dt::f32, {x, b.real(-0.0)}));
+  const std::string source = source_of(b);
+  for (const char* part : {
+           "(v0 - rounded_f32((rounded_f32((v0 + 12582912.0f)) - 12582912.0f)))",
+           "(v0 * bitcast<f32>((0x0u ^ args[0].x)))",
+           "(v0 / bitcast<f32>((0x80000000u ^ args[0].x)))",
+       })
+    EXPECT_NE(source.find(part), std::string::npos) << part << " in\n" << source;
 }
 
 // A launch with both params in one buffer gets one binding, all of whose accesses are atomic, since
