@@ -29,9 +29,10 @@ constexpr TensorCore amd(const char* name, core::Scalar operand, core::Scalar re
       .depth = depth,
       .operand_elements = operand_elements,
       .result_elements = result_elements,
-      .operand_row = {{item_of_row}, {}},
-      .operand_column = {{item_of_column}, {}},
-      .operand_depth = {{part}, {elements}},
+      .a_row = {{item_of_row}, {}},
+      .a_depth = {{part}, {elements}},
+      .b_column = {{item_of_column}, {}},
+      .b_depth = {{part}, {elements}},
       .result_row = {{{columns, items / columns, next_item}}, {{1, result_elements, next_element}}},
       .result_column = {{item_of_column}, {}}};
 }
@@ -51,6 +52,8 @@ constexpr TensorCore nvidia(const char* name, core::Scalar operand, core::Scalar
                             i64 bytes) {
   const i64 word = 4 / bytes;  // elements
   const Coordinate outer{{{4, 8, 1}}, {{2 * word, 2, 8}}};
+  const Coordinate depth{{{1, 4, word}},
+                         {{1, word, 1}, {word, 2, 4 * word}, {4 * word, 2, 8 * word}}};
   return {.name = name,
           .operand = operand,
           .result = result,
@@ -59,10 +62,10 @@ constexpr TensorCore nvidia(const char* name, core::Scalar operand, core::Scalar
           .depth = 16 * word,
           .operand_elements = 8 * word,
           .result_elements = 8,
-          .operand_row = outer,
-          .operand_column = outer,
-          .operand_depth = {{{1, 4, word}},
-                            {{1, word, 1}, {word, 2, 4 * word}, {4 * word, 2, 8 * word}}},
+          .a_row = outer,
+          .a_depth = depth,
+          .b_column = outer,
+          .b_depth = depth,
           .result_row = {{{4, 8, 1}}, {{4, 2, 8}}},
           .result_column = {{{1, 4, 2}}, {{1, 2, 1}, {2, 2, 8}}},
           .loads_matrices = true};
@@ -83,13 +86,39 @@ constexpr TensorCore warpgroup(const char* name, core::Scalar operand, core::Sca
           .depth = kLocalRowBytes / bytes,
           .operand_elements = 1,
           .result_elements = columns / 2,
-          .operand_row = {},
-          .operand_column = {},
-          .operand_depth = {},
+          .a_row = {},
+          .a_depth = {},
+          .b_column = {},
+          .b_depth = {},
           .result_row = {{{4, 8, 1}, {32, 4, 16}}, {{2, 2, 8}}},
           .result_column = {{{1, 4, 2}}, {{1, 2, 1}, {4, columns / 8, 8}}},
           .reads_local = true,
           .short_sums = short_sums};
+}
+
+// Apple's: of 8 by 8 by 8, of a simdgroup of 32. A, B, C and D lie alike, so that the depth is
+// along A's columns and along B's rows:
+//   row l / 2 % 4 + 4 (l / 16),  column 2 (l % 2) + 4 (l / 8 % 2) + e
+// Apple documents no layout: its own MLX and tinygrad rely on this one. [tinygrad/tinygrad
+// tinygrad/codegen/opt/tc.py, "metal", at 198a304; ml-explore/mlx
+// mlx/backend/metal/kernels/steel/gemm/mma.h, BlockMMA::sm and sn, at 13619f4]
+constexpr TensorCore apple(const char* name, core::Scalar operand) {
+  const Coordinate row{{{2, 4, 1}, {16, 2, 4}}, {}};
+  const Coordinate column{{{1, 2, 2}, {8, 2, 4}}, {{1, 2, 1}}};
+  return {.name = name,
+          .operand = operand,
+          .result = F32,
+          .rows = 8,
+          .columns = 8,
+          .depth = 8,
+          .operand_elements = 2,
+          .result_elements = 2,
+          .a_row = row,
+          .a_depth = column,
+          .b_column = column,
+          .b_depth = row,
+          .result_row = row,
+          .result_column = column};
 }
 
 // RDNA3: both halves of a wave hold the same operands [AMD "RDNA3 ISA", 7.9; gpuopen.com, "How to
@@ -156,6 +185,9 @@ constexpr TensorCore kCores[] = {
   warpgroup("wgmma .f32.e5m2.e5m2",  F8E5M2, F32, 64,  1, true),
   warpgroup("wgmma .f32.e5m2.e5m2",  F8E5M2, F32, 128, 1, true),
   warpgroup("wgmma .f32.e5m2.e5m2",  F8E5M2, F32, 256, 1, true),
+  apple("simdgroup_float8x8",  F32),
+  apple("simdgroup_half8x8",   F16),
+  apple("simdgroup_bfloat8x8", BF16),
 };
 // clang-format on
 static_assert(std::size(kCores) == kTensorCoreCount);

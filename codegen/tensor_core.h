@@ -13,6 +13,7 @@ namespace doorbell::codegen {
 struct Digit {
   i64 divide = 1, modulo = 1, step = 0;
   constexpr i64 of(i64 n) const { return n / divide % modulo * step; }
+  bool operator==(const Digit&) const = default;
 };
 
 // A row, a column or a depth of an item's element: the sum of digits of the item's number and of
@@ -22,6 +23,7 @@ struct Coordinate {
   constexpr i64 of(i64 l, i64 e) const {
     return item[0].of(l) + item[1].of(l) + element[0].of(e) + element[1].of(e) + element[2].of(e);
   }
+  bool operator==(const Coordinate&) const = default;
 };
 
 struct TensorCore {
@@ -31,9 +33,9 @@ struct TensorCore {
   i64 rows, columns, depth;
   i64 operand_elements, result_elements;  // an item holds; with reads_local 1 operand element,
                                           // which stands for all
-  // Of the elements of A, of B, of both (an instruction may have another order along the depth: it
-  // is the same for A and B, so the sum does not change), and of C and D.
-  Coordinate operand_row, operand_column, operand_depth;
+  // Of the elements of A, of B (an instruction may have another order along the depth: it is the
+  // same for A and B, so the sum does not change), and of C and D.
+  Coordinate a_row, a_depth, b_column, b_depth;
   Coordinate result_row, result_column;
   bool loads_matrices = false;  // from local memory: see program.h, Load
   // Reads its operands from local memory itself: see program.h, Wmma. The depth is one row of a
@@ -47,7 +49,7 @@ struct TensorCore {
 };
 
 inline constexpr i64 kLocalRowBytes = 128;
-inline constexpr usize kTensorCoreCount = 53;
+inline constexpr usize kTensorCoreCount = 56;
 
 // By number.
 std::span<const TensorCore> tensor_cores();

@@ -64,11 +64,12 @@ class GroupApplier {
   i64 group_axis_ = -1;     // of the work items that share their reductions
   bool one_stores_ = true;  // those items hold the same results: the first stores them
   // With a tensor core: the axes, the images of rows and columns in the operands' layout, and the
-  // ranges of an item's results and operands.
+  // ranges of an item's results and operands. Where the depth lies otherwise in A than in B, a
+  // range stands for it until the product is made.
   const TensorCore* core_ = nullptr;
   i64 core_number_ = -1, rows_ = -1, columns_ = -1, depth_ = -1;
   RangeImage operand_rows_, operand_columns_;
-  UOp results_, operands_;
+  UOp results_, operands_, any_depth_;
 };
 
 i64 ceil_div(i64 a, i64 b) { return (a + b - 1) / b; }
@@ -368,13 +369,15 @@ void GroupApplier::add_matrix() {
   operands_ = loops_.range(AxisType::Vector, core_->operand_elements);
   const bool row_pairs = has_pairs(rows_), column_pairs = has_pairs(columns_);
   const auto ordered = [](const Coordinate& c, bool pairs) { return pairs ? in_pairs(c) : c; };
-  UOp operand_row = coordinate(ordered(core_->operand_row, row_pairs), operands_);
-  UOp operand_column = coordinate(ordered(core_->operand_column, column_pairs), operands_);
-  UOp depth = coordinate(core_->operand_depth, operands_);
+  UOp operand_row = coordinate(ordered(core_->a_row, row_pairs), operands_);
+  UOp operand_column = coordinate(ordered(core_->b_column, column_pairs), operands_);
+  if (core_->a_depth != core_->b_depth) any_depth_ = loops_.range(AxisType::Vector, core_->depth);
+  UOp depth = any_depth_ ? any_depth_ : coordinate(core_->a_depth, operands_);
   UOp result_row = coordinate(ordered(core_->result_row, row_pairs), results_);
   UOp result_column = coordinate(ordered(core_->result_column, column_pairs), results_);
   add_matrix_axis(columns_, core_->columns, result_column, operand_column, &operand_columns_);
   append(static_cast<usize>(depth_), depth, core_->depth, true);
+  if (any_depth_) loops_.images[static_cast<usize>(depth_)].ranges.pop_back();  // it is no loop
   add_matrix_axis(rows_, core_->rows, result_row, operand_row, &operand_rows_);
   RangeList& closed = loops_.images[static_cast<usize>(rows_)].ranges;
   if (closed.empty() || closed.back() != results_) closed.push_back(results_);
@@ -397,9 +400,14 @@ UOp GroupApplier::matrix_product(const ReduceInfo& r, std::span<const i64> stage
   CHECK(!core_->reads_local || (is_local_matrix(x) && is_local_matrix(y)),
         "{} reads operands from local memory, where {} has none", core_->name, print(plan_));
   const bool x_has_rows = product->x.range_mask() >> rows_ & 1;
-  UOp made =
-      rw_.make(Op::Wmma, r.reduce.dtype(),
-               {x_has_rows ? x : y, x_has_rows ? y : x, results_, operands_}, {core_number_});
+  UOp a = x_has_rows ? x : y, b = x_has_rows ? y : x;
+  if (any_depth_) {
+    const std::pair<UOp, UOp> of_a[] = {{any_depth_, coordinate(core_->a_depth, operands_)}};
+    const std::pair<UOp, UOp> of_b[] = {{any_depth_, coordinate(core_->b_depth, operands_)}};
+    a = rw_.substitute(a, of_a);
+    b = rw_.substitute(b, of_b);
+  }
+  UOp made = rw_.make(Op::Wmma, r.reduce.dtype(), {a, b, results_, operands_}, {core_number_});
   absl::InlinedVector<UOp, 4> srcs{made};
   for (u64 m = r.closed; m; m &= m - 1) {
     for (UOp loop : loops_.images[static_cast<usize>(std::countr_zero(m))].ranges)

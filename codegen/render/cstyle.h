@@ -25,6 +25,7 @@ class CStyleWriter : public SourceWriter {
   virtual std::string lanes_of(const std::string& vector, i64 first, i64 count) = 0;
   // A load or store of a vector at address(index), with the index's gate by lane if it has one.
   virtual std::string load_vector(core::UOp load) = 0;
+  std::string load(core::UOp u) override;
   virtual std::string store_vector(core::UOp store) = 0;   // a statement
   virtual std::string frame(const std::string& body) = 0;  // the whole source around the body
 
@@ -56,7 +57,6 @@ class CStyleWriter : public SourceWriter {
   std::string reg(core::DType t, const std::string& name) override;
   std::string loop(core::UOp range, const std::string& name) override;
   std::string variable(core::DType t, usize position) override;
-  std::string load(core::UOp u) override;
   std::string store(core::UOp u) override;
   std::string whole(const std::string& shared, const std::string& body) final;
 };

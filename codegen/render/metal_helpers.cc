@@ -60,6 +60,28 @@ std::string MetalHelpers::convert(DType to, const std::string& expression) {
 
 std::string MetalHelpers::bits(DType to, DType) { return fmt::format("as_type<{}>", type(to)); }
 
+// An item's elements are those of thread_elements(). bf16 is bits.
+std::string MetalHelpers::matrix(const TensorCore& core) {
+  const auto lanes = static_cast<u16>(core.operand_elements);
+  const std::string operand = type({core.operand, lanes});
+  const std::string sums = type({core.result, static_cast<u16>(core.result_elements)});
+  const std::string name = fmt::format("multiply_{}", core.name);
+  if (!begin(name)) return name;
+  const std::string_view convert = core.operand == Scalar::BF16 ? "as_type<bfloat>" : "";
+  std::string fill, made;
+  for (i64 i = 0; i < lanes; ++i) {
+    for (const char* from : {"a", "b"})
+      fill += fmt::format("  m{0}.thread_elements()[{1}] = {2}({0}.v[{1}]);\n", from, i, convert);
+    fill += fmt::format("  mc.thread_elements()[{0}] = c.v[{0}];\n", i);
+    made += fmt::format("{}mc.thread_elements()[{}]", i ? ", " : "", i);
+  }
+  define(fmt::format(
+      "FN {0} {1}({2} a, {2} b, {0} c) {{\n  {3} ma, mb;\n  simdgroup_float8x8 mc;\n{4}"
+      "  simdgroup_multiply_accumulate(mc, ma, mb, mc);\n  return {0}{{{{{5}}}}};\n}}\n",
+      sums, name, operand, core.name, fill, made));
+  return name;
+}
+
 // Rounds once: an int of more than 24 bits keeps 24, of which the last one says whether others were
 // lost, and a power of two.
 std::string MetalHelpers::to_narrow(DType, DType from) {

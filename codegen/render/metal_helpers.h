@@ -5,6 +5,7 @@
 #pragma once
 
 #include "codegen/render/cstyle_helpers.h"
+#include "codegen/tensor_core.h"
 
 namespace doorbell::codegen {
 
@@ -15,6 +16,8 @@ class MetalHelpers final : public CStyleHelpers {
   std::string vector_at(core::DType t, i64 alignment);
   std::string convert(core::DType to, const std::string& expression) override;
   std::string bits(core::DType to, core::DType from) override;
+  // f(a, b, sums): a tensor core of Apple's, of vectors of an item's elements.
+  std::string matrix(const TensorCore& core);
   bool is_narrow(core::DType t) const override { return t.scalar == core::Scalar::BF16; }
 
  private:

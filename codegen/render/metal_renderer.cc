@@ -77,8 +77,20 @@ class MetalWriter final : public WrappingWriter {
   }
   std::string barrier(UOp) override { return "threadgroup_barrier(mem_flags::mem_threadgroup);"; }
 
+  std::string matrix(UOp u) override {
+    return fmt::format("{}({}, {}, {})", helpers_.matrix(tensor_core(u.arg(0))), text(u.src(0)),
+                       text(u.src(1)), text(u.src(2)));
+  }
+
   // A vector in memory as a value: "*(device const floatx4*)(p0 + i)".
   std::string place(UOp index, DType t, bool written);
+  // "c ? a : b" takes no two structs in different address spaces: both become values.
+  std::string load(UOp u) override {
+    const UOp index = u.src(0);
+    if (u.dtype().lanes == 1 || index.nsrc() < 3) return WrappingWriter::load(u);
+    return fmt::format("({0} ? ({1}){2} : ({1}){3})", text(index.src(2)), type_name(u.dtype()),
+                       load_vector(u), text(u.src(1)));
+  }
   std::string load_vector(UOp u) override { return place(u.src(0), u.dtype(), false); }
   std::string store_vector(UOp u) override {
     return fmt::format("{} = {};", place(u.src(0), u.src(1).dtype(), true), text(u.src(1)));
@@ -107,11 +119,16 @@ std::string MetalWriter::vector(UOp u) {
   };
   if (u.is(Op::Lane) && t.lanes == 1) return lane(u.src(0), u.arg(0));
   std::string lanes;
+  // "x ? 0 : y" of a narrow y is an int, which a list of lanes must not narrow.
+  const bool narrows = t.bits() < 32 && t.scalar != Scalar::F16;
+  const auto part = [&](UOp from) {
+    return narrows ? fmt::format("({})({})", type_name(t.element()), text(from)) : text(from);
+  };
   for (i64 i = 0; i < t.lanes; ++i) {
     lanes += i ? ", " : "";
     switch (u.op()) {
-      case Op::Splat: lanes += text(u.src(0)); break;
-      case Op::Vec: lanes += text(u.src(static_cast<usize>(i))); break;
+      case Op::Splat: lanes += part(u.src(0)); break;
+      case Op::Vec: lanes += part(u.src(static_cast<usize>(i))); break;
       case Op::Lane: lanes += lane(u.src(0), u.arg(0) + i); break;
       default: UNREACHABLE("{} of {} in MSL", core::name_of(u.op()), t.str());
     }
@@ -156,6 +173,14 @@ Caps metal_caps(const MetalTraits& traits) {
   for (i64& items : caps.max_local_axis) items = 1024;
   caps.max_shared_bytes = traits.group_bytes;
   caps.max_params = 30;  // and one for the variables
+  for (usize i = 0; i < kTensorCoreCount && traits.matrices; ++i) {
+    const TensorCore& core = tensor_cores()[i];
+    const bool is_apple = std::string_view(core.name).starts_with("simdgroup_");
+    caps.tensor_cores[i] = is_apple && (core.operand != Scalar::BF16 || traits.bfloat);
+  }
+  // Of 32 bits: 384 KiB for 768 threads that use most. [philipturner/metal-benchmarks README.md,
+  // "Layout of an M1 GPU Core", at 007b009]
+  caps.simd.max_registers = 128;
   for (i64& groups : caps.max_global) groups = INT32_MAX;
   return caps;
 }

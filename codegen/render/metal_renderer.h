@@ -11,6 +11,7 @@ namespace doorbell::codegen {
 // The properties that a device reports.
 struct MetalTraits {
   bool bfloat = false;      // MSL 3.1
+  bool matrices = false;    // of simdgroups: M1 and later
   i64 group_bytes = 32768;  // maxThreadgroupMemoryLength
 };
 Caps metal_caps(const MetalTraits& traits);

@@ -215,8 +215,8 @@ void run(const Dispatch& dispatch) {
        static_cast<u32>(dispatch.groups.depth)},
       {static_cast<u32>(dispatch.items.width), static_cast<u32>(dispatch.items.height),
        static_cast<u32>(dispatch.items.depth)}};
-  if (const std::string wrong = dispatch.kernel->run(pointers.data(), grid); !wrong.empty())
-    here().broken(kBarrier, dispatch.kernel->name() + ": " + wrong);
+  if (const auto wrong = dispatch.kernel->run(pointers.data(), grid))
+    here().broken(*wrong->rule, dispatch.kernel->name() + ": " + wrong->what);
   for (const KernelArgument& argument : dispatch.kernel->arguments()) {
     const Buffer* buffer = dispatch.arguments[argument.index].buffer;
     if (buffer != nullptr && !margins_are_whole(*buffer))

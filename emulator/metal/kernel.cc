@@ -2,8 +2,6 @@
 #include "emulator/metal/kernel.h"
 
 #include <fmt/format.h>
-#include <sys/mman.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 #include <charconv>
@@ -14,14 +12,10 @@
 #include "base/os/library.h"
 #include "base/os/process.h"
 #include "base/util/try.h"
+#include "emulator/metal/fibers.h"
 
 namespace doorbell::emu::metal {
 namespace {
-
-struct Position {
-  u32 x, y, z;
-};
-using Run = void(void* const* arguments, const Position* group, const Position* item);
 
 // Of one element of a pointer's type, by the text of the type.
 u64 element_bytes(const std::string& type) {
@@ -40,86 +34,16 @@ u64 element_bytes(const std::string& type) {
   return 1;
 }
 
-// ---- fibers -------------------------------------------------------------------------------------
-
-constexpr usize kStackBytes = 128 << 10;
-
-// The items of a group that meet at barriers. One set for the process: kernels run one at a time.
-class Fibers {
- public:
-  static Fibers& all() {
-    static Fibers& fibers = *new Fibers;
-    return fibers;
-  }
-
-  // Empty, or why the items did not come to the same barriers.
-  std::string run(Run* run, void* const* arguments, const Position& group,
-                  const std::vector<Position>& items) {
-    run_ = run;
-    arguments_ = arguments;
-    group_ = group;
-    items_ = &items;
-    while (stacks_.size() < items.size()) stacks_.push_back(make_stack());
-    contexts_.resize(items.size());
-    done_ = 0;
-    is_done_.assign(items.size(), false);
-    for (usize i = 0; i < items.size(); ++i) {
-      getcontext(&contexts_[i]);
-      contexts_[i].uc_stack.ss_sp = stacks_[i];
-      contexts_[i].uc_stack.ss_size = kStackBytes;
-      contexts_[i].uc_link = &scheduler_;
-      makecontext(&contexts_[i], entry, 0);
-    }
-    while (done_ < items.size()) {
-      const usize before = done_;
-      for (current_ = 0; current_ < items.size(); ++current_)
-        if (!is_done_[current_]) swapcontext(&scheduler_, &contexts_[current_]);
-      if (done_ != before && done_ < items.size())
-        return fmt::format("{} threads of a group ended, {} are at a barrier", done_,
-                           items.size() - done_);
-    }
-    return {};
-  }
-
-  static void barrier() {
-    Fibers& fibers = all();
-    swapcontext(&fibers.contexts_[fibers.current_], &fibers.scheduler_);
-  }
-
- private:
-  static void entry() {
-    Fibers& fibers = all();
-    const usize item = fibers.current_;
-    fibers.run_(fibers.arguments_, &fibers.group_, &(*fibers.items_)[item]);
-    fibers.is_done_[item] = true;
-    ++fibers.done_;
-  }
-  static void* make_stack() {
-    return mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE,
-                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  }
-
-  std::vector<void*> stacks_;
-  std::vector<ucontext_t> contexts_;
-  ucontext_t scheduler_{};
-  Run* run_ = nullptr;
-  void* const* arguments_ = nullptr;
-  Position group_{};
-  const std::vector<Position>* items_ = nullptr;
-  usize current_ = 0, done_ = 0;
-  std::vector<bool> is_done_;
-};
-
 // ---- kernels ------------------------------------------------------------------------------------
 
 class HostKernel final : public Kernel {
  public:
   static Result<std::shared_ptr<Kernel>> make(const KernelText& text, os::Library library,
-                                              bool has_barriers) {
+                                              bool has_meetings) {
     std::shared_ptr<HostKernel> made(new HostKernel(std::move(library)));
     made->name_ = text.name;
     made->max_items_ = text.max_items;
-    made->has_barriers_ = has_barriers;
+    made->has_meetings_ = has_meetings;
     for (const KernelText::Parameter& parameter : text.parameters) {
       if (!parameter.attribute.starts_with("buffer(")) continue;
       KernelArgument argument{0, element_bytes(parameter.type)};
@@ -131,11 +55,11 @@ class HostKernel final : public Kernel {
       made->arguments_.push_back(argument);
     }
     const os::Library& code = made->library_;
-    TRY(made->run_, code.function<Run>("doorbell_run"));
+    TRY(made->run_, code.function<RunItem>("doorbell_run"));
     TRY(auto begin, code.function<char*()>("doorbell_group_begin"));
     TRY(auto end, code.function<char*()>("doorbell_group_end"));
-    TRY(auto barrier, code.function<void()>("doorbell_barrier"));
-    *reinterpret_cast<void (**)()>(reinterpret_cast<void*>(barrier)) = Fibers::barrier;
+    TRY(set(code, "doorbell_barrier", wait_at_barrier));
+    TRY(set(code, "doorbell_multiply", multiply_matrices));
     made->shared_ = begin();
     made->shared_bytes_ = static_cast<u64>(end() - begin());
     return std::shared_ptr<Kernel>(std::move(made));
@@ -143,7 +67,7 @@ class HostKernel final : public Kernel {
 
   u64 group_bytes() const override { return shared_bytes_; }
 
-  std::string run(const void* const* arguments, const Grid& grid) override {
+  std::optional<KernelFault> run(const void* const* arguments, const Grid& grid) override {
     auto* const* pointers = const_cast<void* const*>(arguments);
     std::vector<Position> items;
     for (u32 z = 0; z < grid.items[2]; ++z)
@@ -155,9 +79,8 @@ class HostKernel final : public Kernel {
                            static_cast<u32>(g / plane)};
       // Nobody has written it yet.
       if (shared_bytes_ > 0) std::memset(shared_, 0xa5, shared_bytes_);
-      if (has_barriers_) {
-        if (std::string wrong = Fibers::all().run(run_, pointers, group, items); !wrong.empty())
-          return wrong;
+      if (has_meetings_) {
+        if (auto wrong = run_group(run_, pointers, group, items)) return wrong;
         continue;
       }
       for (const Position& item : items) run_(pointers, &group, &item);
@@ -167,10 +90,17 @@ class HostKernel final : public Kernel {
 
  private:
   explicit HostKernel(os::Library library) : library_(std::move(library)) {}
+  // Stores the function where the library has a pointer to one (stdlib.cc).
+  template <class Function>
+  static Result<void> set(const os::Library& code, const char* name, Function* function) {
+    TRY(auto pointer, code.function<void()>(name));
+    *reinterpret_cast<Function**>(reinterpret_cast<void*>(pointer)) = function;
+    return {};
+  }
 
   const os::Library library_;
-  Run* run_ = nullptr;
-  bool has_barriers_ = false;
+  RunItem* run_ = nullptr;
+  bool has_meetings_ = false;  // barriers, or functions of simdgroups
   char* shared_ = nullptr;
   u64 shared_bytes_ = 0;
 };
@@ -227,8 +157,9 @@ Result<std::shared_ptr<Kernel>> compile_kernel(std::string_view source, bool fas
     if (output->exit_status != 0) return fail(ErrorKind::Compile, "{}", output->error_out);
     const std::string names[] = {path};
     TRY(os::Library library, os::Library::open(names));
-    return HostKernel::make(text, std::move(library),
-                            source.find("threadgroup_barrier") != std::string_view::npos);
+    const bool has_meetings = source.find("threadgroup_barrier") != std::string_view::npos ||
+                              source.find("simdgroup_multiply") != std::string_view::npos;
+    return HostKernel::make(text, std::move(library), has_meetings);
   }
   return fail(ErrorKind::NotFound, "no clang here, which setup installs");
 }

@@ -1,24 +1,32 @@
 // A kernel in MSL, compiled as C++ for the host under our own metal_stdlib (stdlib.h) and run on
-// the calling thread. Work items of a group that has barriers are fibers: each runs to its next
-// barrier, then the next one; other items run one after another.
+// the calling thread. Work items of a group that has barriers or matrices are fibers (fibers.h);
+// other items run one after another.
 //
 // Not checked: address spaces, which C++ has not (a test reads the renderer's text with clang's C++
 // for OpenCL, which has), and races between items, which run in one order only.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/util/result.h"
 #include "base/util/types.h"
+#include "emulator/core/checks.h"
 
 namespace doorbell::emu::metal {
 
 struct KernelArgument {
   u64 index;
   u64 element_bytes;
+};
+
+// A rule that a kernel broke while it ran, and how.
+struct KernelFault {
+  const Check* rule;
+  std::string what;
 };
 
 class Kernel {
@@ -32,8 +40,8 @@ class Kernel {
   const std::vector<KernelArgument>& arguments() const { return arguments_; }
   u64 max_items() const { return max_items_; }
   virtual u64 group_bytes() const = 0;  // of threadgroup memory
-  // Arguments by index. Empty, or what was wrong. One call at a time.
-  virtual std::string run(const void* const* arguments, const Grid& grid) = 0;
+  // Arguments by index. One call at a time.
+  virtual std::optional<KernelFault> run(const void* const* arguments, const Grid& grid) = 0;
 
  protected:
   std::string name_;

@@ -49,6 +49,7 @@ static inline half operator-(half a) { return as_type<half>((ushort)(a.bits ^ 0x
 // To nearest, ties to even; a NaN stays one.
 struct bfloat {
   ushort bits;
+  bfloat() = default;
   explicit bfloat(float value) {
     uint w = as_type<uint>(value);
     bits = value != value ? (ushort)(w >> 16 | 0x40) : (ushort)((w + 0x7fff + (w >> 16 & 1)) >> 16);
@@ -78,9 +79,32 @@ static inline half fma(half a, half b, half c) {
 static inline ulong clz(ulong x) { return x == 0 ? 64 : (ulong)__builtin_clzl(x); }
 enum class mem_flags { mem_none = 0, mem_device = 1, mem_threadgroup = 2 };
 }
-extern "C" { void (*doorbell_barrier)(); }
+// See kernel.cc.
+extern "C" {
+void (*doorbell_barrier)();
+void (*doorbell_multiply)(const float* a, const float* b, const float* c, float* d);
+}
 namespace metal {
 static inline void threadgroup_barrier(mem_flags) { doorbell_barrier(); }
+static inline float to_float(float x) { return x; }
+static inline float to_float(half x) { return (float)x; }
+static inline float to_float(bfloat x) { return as_type<float>((uint)x.bits << 16); }
+// What one thread has of it.
+template <class T> struct simdgroup_matrix_8x8 {
+  T elements[2];
+  T* thread_elements() { return elements; }
+};
+typedef simdgroup_matrix_8x8<float> simdgroup_float8x8;
+typedef simdgroup_matrix_8x8<half> simdgroup_half8x8;
+typedef simdgroup_matrix_8x8<bfloat> simdgroup_bfloat8x8;
+template <class T>
+static inline void simdgroup_multiply_accumulate(simdgroup_float8x8& d, simdgroup_matrix_8x8<T>& a,
+                                                 simdgroup_matrix_8x8<T>& b,
+                                                 simdgroup_float8x8& c) {
+  const float x[2] = {to_float(a.elements[0]), to_float(a.elements[1])};
+  const float y[2] = {to_float(b.elements[0]), to_float(b.elements[1])};
+  doorbell_multiply(x, y, c.elements, d.elements);
+}
 }
 )";
 

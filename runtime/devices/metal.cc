@@ -18,10 +18,11 @@ namespace {
 // Of a device of ours; for NULL, those of an Apple silicon Mac with macOS 14.
 Result<codegen::Caps> caps_of(const CodeTarget& target) {
   codegen::MetalTraits traits;
-  traits.bfloat = true;
+  traits.bfloat = traits.matrices = true;
   if (target.device != nullptr) {
     const metal::DeviceInfo& info = static_cast<const metal::MetalDevice*>(target.device)->info();
     traits.bfloat = info.bfloat;
+    traits.matrices = info.apple7;
     traits.group_bytes = info.group_bytes;
   }
   return codegen::metal_caps(traits);

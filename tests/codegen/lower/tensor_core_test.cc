@@ -13,6 +13,7 @@
 #include "codegen/lower/lower.h"
 #include "codegen/render/amd_caps.h"
 #include "codegen/render/memory.h"
+#include "codegen/render/metal_renderer.h"
 #include "codegen/render/nv_caps.h"
 #include "tests/codegen/support/kernels.h"
 #include "tests/codegen/support/products.h"
@@ -34,6 +35,7 @@ int count(const LinearProgram& program, Op op) {
 }
 
 Caps caps_of(std::string_view chip) {
+  if (chip == "apple7") return metal_caps({.bfloat = true, .matrices = true});
   if (chip.starts_with("gfx")) return amd_caps(*amd::hw::find_chip(chip));
   return nv_caps(*nv::hw::find_chip(chip));
 }
@@ -48,7 +50,7 @@ void check(std::string_view chip, DType t, ProductSizes s, bool transposed) {
 }
 
 TEST(TensorCores, MultiplyOnEveryGeneration) {
-  for (const char* chip : {"gfx1100", "gfx1201", "gfx942", "gfx950", "sm_80", "sm_90"}) {
+  for (const char* chip : {"gfx1100", "gfx1201", "gfx942", "gfx950", "sm_80", "sm_90", "apple7"}) {
     for (const DType t : {dt::f16, dt::bf16}) {
       for (const bool transposed : {false, true}) check(chip, t, {1, 64, 32, 64}, transposed);
     }
@@ -56,9 +58,16 @@ TEST(TensorCores, MultiplyOnEveryGeneration) {
 }
 
 TEST(TensorCores, MultiplyPartsOfTheDepth) {
-  for (const char* chip : {"gfx1100", "gfx1201", "gfx942", "sm_80", "sm_90"})
+  for (const char* chip : {"gfx1100", "gfx1201", "gfx942", "sm_80", "sm_90", "apple7"})
     for (const bool transposed : {false, true})
       check(chip, dt::f16, {2, 64, 32, 256, 4}, transposed);
+}
+
+// Apple's keep all bits of f32.
+TEST(TensorCores, MultiplyFloatsOnApple) {
+  for (const bool transposed : {false, true}) check("apple7", dt::f32, {1, 24, 40, 72}, transposed);
+  EXPECT_TRUE(metal_caps({.bfloat = true}).tensor_cores.none());
+  EXPECT_EQ(metal_caps({.matrices = true}).tensor_cores.count(), 2u);
 }
 
 // Where memory is aligned, and all of a wave's items load whole rows.
@@ -172,7 +181,7 @@ void expect_convolution(std::string_view chip, i64 pad, const Plan* plan = nullp
 }
 
 TEST(TensorCores, Convolve) {
-  for (const char* chip : {"gfx1100", "gfx942", "sm_75", "sm_80", "sm_90"}) {
+  for (const char* chip : {"gfx1100", "gfx942", "sm_75", "sm_80", "sm_90", "apple7"}) {
     for (const i64 pad : {0, 1}) expect_convolution(chip, pad);
   }
 }
@@ -550,9 +559,8 @@ TEST(TensorCores, LayoutsAreWhole) {
         ++results.at(static_cast<usize>(row * core.columns + column));
       }
       for (i64 e = 0; e < core.operand_elements && !core.reads_local; ++e) {
-        const i64 depth = core.operand_depth.of(l, e);
-        ++a.at(static_cast<usize>(core.operand_row.of(l, e) * core.depth + depth));
-        ++b.at(static_cast<usize>(core.operand_column.of(l, e) * core.depth + depth));
+        ++a.at(static_cast<usize>(core.a_row.of(l, e) * core.depth + core.a_depth.of(l, e)));
+        ++b.at(static_cast<usize>(core.b_column.of(l, e) * core.depth + core.b_depth.of(l, e)));
       }
     }
     for (int n : results) EXPECT_EQ(n, 1);

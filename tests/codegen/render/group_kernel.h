@@ -38,8 +38,8 @@ inline std::string clang_refusal(const std::vector<std::string>& language,
   for (const char* clang : {"clang", "clang-22", "clang-21", "clang-20", "clang-19"}) {
     std::vector<std::string> command = {clang};
     command.insert(command.end(), language.begin(), language.end());
-    for (const char* argument :
-         {"-target", "spir64", "-fsyntax-only", "-Werror", "-Wall", "-Wno-unused", "-"})
+    for (const char* argument : {"-target", "spir64", "-fsyntax-only", "-Werror", "-Wall",
+                                 "-Wno-unused", "-Wno-parentheses-equality", "-"})
       command.push_back(argument);
     Result<os::ProcessOutput> output = os::run_process(command, source);
     if (!output) continue;

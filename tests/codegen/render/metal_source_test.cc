@@ -2,8 +2,10 @@
 // which has the address spaces of MSL under other names.
 #include <cmath>
 
+#include "codegen/lower/lower.h"
 #include "codegen/render/metal_renderer.h"
 #include "tests/codegen/render/group_kernel.h"
+#include "tests/codegen/support/kernels.h"
 #include "tests/support/golden.h"
 
 namespace doorbell::codegen::testing {
@@ -32,12 +34,24 @@ template <class To, class From> static inline To as_type(From from) {
   static_assert(sizeof(To) == sizeof(From), "as_type of another size");
   return __builtin_astype(from, To);
 }
-struct bfloat { ushort bits; explicit bfloat(float value); };
+struct bfloat { ushort bits; bfloat() = default; explicit bfloat(float value); };
 template <> inline ushort as_type<ushort, bfloat>(bfloat b) { return b.bits; }
+template <> inline bfloat as_type<bfloat, ushort>(ushort b) {
+  bfloat made;
+  made.bits = b;
+  return made;
+}
 namespace metal {
 namespace precise { float sqrt(float); half sqrt(half); }
 enum class mem_flags { mem_none = 0, mem_device = 1, mem_threadgroup = 2 };
 void threadgroup_barrier(mem_flags);
+template <class T> struct simdgroup_matrix { T e[2]; T (&thread_elements())[2]; };
+typedef simdgroup_matrix<float> simdgroup_float8x8;
+typedef simdgroup_matrix<half> simdgroup_half8x8;
+typedef simdgroup_matrix<bfloat> simdgroup_bfloat8x8;
+template <class T>
+void simdgroup_multiply_accumulate(thread simdgroup_float8x8&, thread simdgroup_matrix<T>&,
+                                   thread simdgroup_matrix<T>&, thread simdgroup_float8x8&);
 }
 )";
 
@@ -91,6 +105,35 @@ TEST(MetalSource, VectorsAndNarrowFloats) {
   UOp number = b.op(Op::Cast, dt::i32, {lane});
   b.store(b.index(floats, b.number(4)), b.op(Op::Cast, dt::f32, {number}));
   EXPECT_GOLDEN("tests/golden/codegen/metal_narrow.txt", source_of(b));
+  EXPECT_EQ(refusal_of(source_of(b)), "");
+}
+
+// The text of a lowered product; the interpreter of linear programs computes it elsewhere.
+TEST(MetalSource, MatricesOfSimdgroups) {
+  const Caps caps = metal_caps({.bfloat = true, .matrices = true});
+  for (const core::DType t : {dt::f32, dt::f16, dt::bf16}) {
+    core::Arena arena;
+    const LinearProgram program =
+        lower(narrow_product_kernel(t, {1, 32, 32, 32}, false), caps, arena);
+    const std::string source = make_metal_renderer(caps)->render(program);
+    EXPECT_NE(source.find("simdgroup_multiply_accumulate"), std::string::npos) << source;
+    EXPECT_EQ(refusal_of(source), "");
+    EXPECT_NE(source.find("simdgroup_" + std::string(t == dt::f32   ? "float8x8"
+                                                     : t == dt::f16 ? "half8x8"
+                                                                    : "bfloat8x8")),
+              std::string::npos);
+  }
+}
+
+// "c ? 0 : x" of narrow numbers is an int, which braces must not narrow.
+TEST(MetalSource, LanesOfNarrowNumbersAreCast) {
+  ProgramBuilder b("chosen");
+  UOp out = b.param(dt::u16, 8, true), in = b.param(dt::u16, 8);
+  UOp x = b.load(b.index(in, b.number(0)));
+  UOp is_large = b.op(Op::CmpLt, dt::bool_, {b.number(3, dt::u16), x});
+  UOp chosen = b.op(Op::Where, dt::u16, {is_large, b.number(0, dt::u16), x});
+  UOp two = b.op(Op::Vec, dt::u16.with_lanes(2), {chosen, x});
+  b.store(b.index(out, b.number(0)), two);
   EXPECT_EQ(refusal_of(source_of(b)), "");
 }
 

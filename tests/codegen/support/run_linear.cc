@@ -379,11 +379,10 @@ void run_tensor_core(std::vector<Machine>& items, SharedMemory& shared, UOp u) {
       const i64 item = static_cast<i64>(l);
       for (i64 e = 0; e < core.operand_elements; ++e) {
         const auto element = static_cast<usize>(e);
-        const auto row = static_cast<usize>(core.operand_row.of(item, e));
-        const auto column = static_cast<usize>(core.operand_column.of(item, e));
-        const auto depth = static_cast<usize>(core.operand_depth.of(item, e));
-        a[row][depth] = number(x[element]);
-        b[column][depth] = number(y[element]);
+        const auto row = static_cast<usize>(core.a_row.of(item, e));
+        const auto column = static_cast<usize>(core.b_column.of(item, e));
+        a[row][static_cast<usize>(core.a_depth.of(item, e))] = number(x[element]);
+        b[column][static_cast<usize>(core.b_depth.of(item, e))] = number(y[element]);
       }
     }
     for (usize l = 0; l < wave; ++l) {

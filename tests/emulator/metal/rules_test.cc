@@ -140,6 +140,59 @@ TEST_F(MetalRules, ABarrierThatSomeItemsLackIsFound) {
   EXPECT_EQ(count(kBarrier), 1u);
 }
 
+// Element e of thread l is that of row l / 2 % 4 + 4 (l / 16) and column 2 (l % 2) + 4 (l / 8 % 2)
+// + e, here worked out by hand for some.
+TEST_F(MetalRules, ASimdgroupMultipliesMatrices) {
+  const char* source =
+      "[[max_total_threads_per_threadgroup(64)]] kernel void scale(device float* p0 [[buffer(0)]], "
+      "device const float* p1 [[buffer(1)]], uint3 item [[thread_position_in_threadgroup]]) {\n"
+      "  metal::simdgroup_half8x8 a, b;\n  metal::simdgroup_float8x8 c;\n"
+      "  for (int e = 0; e < 2; ++e) {\n"
+      "    a.thread_elements()[e] = (half)p1[item.x * 2 + e];\n"
+      "    b.thread_elements()[e] = (half)p1[128 + item.x * 2 + e];\n"
+      "    c.thread_elements()[e] = 1000;\n  }\n"
+      "  metal::simdgroup_multiply_accumulate(c, a, b, c);\n"
+      "  for (int e = 0; e < 2; ++e) p0[item.x * 2 + e] = c.thread_elements()[e];\n}\n";
+  Object *out = buffer(512), *in = buffer(1024), *made = commands(), *open = encoder(made);
+  std::fill_n(floats(in), 256, 0.0f);
+  // Of the first simdgroup: A(5, 6) = 3 is element 0 of thread 27, B(6, 3) = 7 element 1 of thread
+  // 21; their product is C(5, 3), element 1 of thread 19.
+  floats(in)[27 * 2] = 3;
+  floats(in)[128 + 21 * 2 + 1] = 7;
+  // Of the second: A(0, 0) = 2 and B(0, 7) = 5, elements 0 of thread 0 and 1 of thread 9.
+  floats(in)[64] = 2;
+  floats(in)[128 + 64 + 9 * 2 + 1] = 5;
+  send(open, "setComputePipelineState:", pipeline(source));
+  send(open, "setBuffer:offset:atIndex:", out, u64{0}, u64{0});
+  send(open, "setBuffer:offset:atIndex:", in, u64{0}, u64{1});
+  dispatch(open, {1, 1, 1}, {64, 1, 1});
+  send(open, "endEncoding");
+  send(made, "commit");
+  send(made, "waitUntilCompleted");
+  std::vector<float> want(128, 1000);
+  want[19 * 2 + 1] = 1021;
+  want[64 + 9 * 2 + 1] = 1010;
+  EXPECT_EQ(std::vector<float>(floats(out), floats(out) + 128), want);
+  EXPECT_EQ(errors(), 0u);
+}
+
+TEST_F(MetalRules, AllThreadsOfASimdgroupMultiply) {
+  const char* source =
+      "kernel void scale(uint3 item [[thread_position_in_threadgroup]]) {\n"
+      "  metal::simdgroup_float8x8 a{}, b{}, c{};\n"
+      "  if (item.x != 5) metal::simdgroup_multiply_accumulate(c, a, b, c);\n}\n";
+  Object* multiplies = pipeline(source);
+  for (const u64 items : {u64{32}, u64{16}}) {
+    Object *made = commands(), *open = encoder(made);
+    send(open, "setComputePipelineState:", multiplies);
+    dispatch(open, {1, 1, 1}, {items, 1, 1});
+    send(open, "endEncoding");
+    send(made, "commit");
+    send(made, "waitUntilCompleted");
+  }
+  EXPECT_EQ(count(kSimdgroupRule), 2u);
+}
+
 TEST_F(MetalRules, ATextThatIsNoMslHasAReason) {
   std::string why;
   EXPECT_EQ(pipeline("kernel void scale(device float* p [[buffer(0)]]) { p[0] = q; }\n", &why),
