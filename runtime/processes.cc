@@ -21,7 +21,11 @@ constexpr Launcher kLaunchers[] = {{"OMPI_COMM_WORLD_RANK", "Open MPI's mpirun"}
                                    {"PMIX_RANK", "a launcher of PMIx"},
                                    {"PMI_RANK", "a launcher of PMI"}};
 
+constinit mpi::Link* joined_by = nullptr;
+
 }  // namespace
+
+mpi::Link* process_link() { return joined_by; }
 
 Result<std::string> launcher(const os::Environment& environment) {
   for (const auto& [variable, name] : kLaunchers)
@@ -46,6 +50,7 @@ Result<core::Communicator*> connect_processes(const dist::InitOptions& options) 
     return fail(ErrorKind::Unsupported,
                 "this build has no MPI: build it with -Dmpi=enabled, where mpi.h is installed");
   TRY(mpi::Link * link, mpi::Link::open(link_options, os::host_clock()));
+  joined_by = link;
   // Never freed: work may outlive main().
   static mpi::MpiCommunicator& communicator = *new mpi::MpiCommunicator(*link);
   return &communicator;

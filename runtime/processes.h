@@ -4,6 +4,9 @@
 #include "core/device/communicator.h"
 #include "tensor/dist/dist.h"
 
+namespace doorbell::mpi {
+class Link;
+}
 namespace doorbell::os {
 class Environment;
 }
@@ -13,6 +16,9 @@ namespace doorbell::runtime {
 // What started this process along with others, as its environment says: "Open MPI's mpirun". The
 // error says what to do where nothing did.
 Result<std::string> launcher(const os::Environment& environment);
+
+// What connect_processes() joined by; none before.
+mpi::Link* process_link();
 
 Result<core::Communicator*> connect_processes(const dist::InitOptions& options);
 

@@ -28,6 +28,15 @@ UOp exchange(ShardBuilder& builder, ExchangeKind kind, i64 number, const Placeme
 // x of rank n + 1, with its axis `from` moved to `to`.
 UOp move_axis(ShardBuilder& builder, UOp x, i64 from, i64 to) {
   if (from == to) return x;
+  // Past axes of one element it keeps its place in memory, and takes no kernel.
+  Sizes moved = sizes_of(x);
+  const i64 size = moved[static_cast<usize>(from)];
+  moved.erase(moved.begin() + from);
+  if (std::all_of(moved.begin() + std::min(from, to), moved.begin() + std::max(from, to),
+                  [](i64 passed) { return passed == 1; })) {
+    moved.insert(moved.begin() + to, size);
+    return builder.reshape(x, moved);
+  }
   Sizes order;
   for (i64 i = 0; i < static_cast<i64>(x.ndim()); ++i)
     if (i != from) order.push_back(i);

@@ -17,6 +17,7 @@ namespace {
 constexpr auto kWatchEach = std::chrono::milliseconds(20);
 // Whoever waits longer asks, again each time that this has passed.
 constexpr u64 kAskEach_ns = 200'000'000;
+constexpr u64 kMaxAwake_ns = 1'000'000'000;
 constexpr u64 kMaxTurn_ns = 100'000'000;
 constexpr u64 kMaxAsk = 64;  // processes that are asked
 // Of at least eight questions in a row: then a process does not answer.
@@ -81,6 +82,12 @@ Result<void> Link::run(const Start& start, const std::string& what, const std::v
   return wait(pending, what, ranks);
 }
 
+Result<void> Link::plain(Plain what, const void* from, void* to, i64 bytes) {
+  std::lock_guard lock(api_mutex_);
+  if (const int code = api_.plain(what, from, to, bytes)) return error_of(code, "a plain call");
+  return {};
+}
+
 Result<bool> Link::is_done(Pending pending, const std::string& what) {
   std::lock_guard lock(api_mutex_);
   bool done = false;
@@ -93,20 +100,20 @@ Result<bool> Link::is_done(Pending pending, const std::string& what) {
 }
 
 Result<void> Link::wait(Pending pending, const std::string& what, const std::vector<int>& ranks) {
-  constexpr u32 kSpins = 2000, kYields = 20000;
+  constexpr u32 kLookEach = 16, kOfferEach = 1024;  // turns
   const u64 ask_each = std::min(kAskEach_ns, timeout_ns_ / 8);
   u64 last = clock_.now_ns(), waited = 0, asked = 0;
   for (u32 turn = 0;; ++turn) {
     TRY(const bool done, is_done(pending, what));
     if (done) [[likely]]
       return {};
-    if (turn < kSpins) continue;
-    if (turn < kYields) {
-      std::this_thread::yield();
-      if (turn % 64 != 0) continue;
-    } else {
+    // Messages move only while someone looks, so this stays awake, as MPI's blocking calls do. MPI
+    // itself offers the processor to others where there are fewer than processes.
+    if (turn % kLookEach != kLookEach - 1) continue;
+    if (waited > kMaxAwake_ns)
       std::this_thread::sleep_for(std::chrono::microseconds(50));
-    }
+    else if (turn % kOfferEach == kOfferEach - 1)
+      std::this_thread::yield();
     TRY(failure_.check());
     // While this process was itself stopped, it did not wait for others.
     const u64 now = clock_.now_ns();

@@ -41,6 +41,8 @@ class Link {
   // Starts an operation and waits for it. `what` and `ranks`, who takes part, are for messages.
   using Start = std::function<int(const MpiApi&, Pending*)>;
   Result<void> run(const Start& start, const std::string& what, const std::vector<int>& ranks);
+  // A blocking call of MPI, without a deadline: to measure beside. Nobody is answered meanwhile.
+  Result<void> plain(Plain what, const void* from, void* to, i64 bytes);
   // Waits for all processes, then leaves MPI. What fails is not reported: the process ends.
   void leave();
 

@@ -12,7 +12,7 @@ namespace {
 Devices all() { return dist::devices("CPU"); }
 
 TEST(Sharded, EveryLayoutIsReadBack) {
-  const Tensor x = whole_numbers({8, 4}, 1);
+  const Tensor x = whole_numbers({16, 8}, 1);
   for (const std::optional<i64> from : {std::optional<i64>(0), std::optional<i64>(1), {}})
     for (const std::optional<i64> to : {std::optional<i64>(0), std::optional<i64>(1), {}}) {
       const Tensor moved = x.shard(all(), from).contiguous().realize().shard(all(), to);
@@ -21,7 +21,7 @@ TEST(Sharded, EveryLayoutIsReadBack) {
 }
 
 TEST(Sharded, OperationsOnPartsAndAcrossThem) {
-  const Tensor x = whole_numbers({8, 4}, 2), y = whole_numbers({8, 4}, 3);
+  const Tensor x = whole_numbers({16, 8}, 2), y = whole_numbers({16, 8}, 3);
   using Function = Tensor (*)(const Tensor&, const Tensor&);
   const Function functions[] = {
       [](const Tensor& a, const Tensor& b) { return a * 2 + b; },
@@ -30,10 +30,10 @@ TEST(Sharded, OperationsOnPartsAndAcrossThem) {
       [](const Tensor& a, const Tensor& b) { return a.matmul(b.t()); },
       [](const Tensor& a, const Tensor& b) { return a.t().matmul(b); },
       [](const Tensor& a, const Tensor& b) { return a.flip(0) - b.flip(1); },
-      [](const Tensor& a, const Tensor& b) { return (a[{Slice(2, 6)}]) * (b[{Slice(0, 4)}]); },
+      [](const Tensor& a, const Tensor& b) { return (a[{Slice(2, 10)}]) * (b[{Slice(0, 8)}]); },
       [](const Tensor& a, const Tensor& b) { return a.pad({{3, 1}, {1, 0}}).sum(1) + b.sum(); },
       [](const Tensor& a, const Tensor& b) {
-        return a.reshape({4, 8}).cumsum(0) + b.reshape({4, 8});
+        return a.reshape({8, 16}).cumsum(0) + b.reshape({8, 16});
       },
       [](const Tensor& a, const Tensor& b) { return Tensor::cat({a, b}, 0); },
   };

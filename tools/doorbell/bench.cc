@@ -12,6 +12,7 @@ void add_bench(CLI::App* app, int* status) {
   command->require_subcommand(1);
   add_latency(command, status);
   add_throughput(command, status);
+  add_collectives(command, status);
 }
 
 void add_sampling(CLI::App* command, std::string* device, Sampling* sampling) {

@@ -10,6 +10,8 @@
 namespace doorbell::tools {
 
 void add_latency(CLI::App* bench, int* status);
+// Of several processes.
+void add_collectives(CLI::App* bench, int* status);
 // gemm, bandwidth, attention and convolution.
 void add_throughput(CLI::App* bench, int* status);
 

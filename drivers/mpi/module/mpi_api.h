@@ -3,8 +3,8 @@
 // constants are addresses, MPICH's are numbers), and loaded only when a program asks for other
 // processes: docs/decisions/0090-processes.md.
 //
-// No call waits for other processes, but for start(), group() and end(). Each returns 0 or MPI's
-// error code.
+// No call waits for other processes, but for start(), group(), end() and plain(). Each returns 0 or
+// MPI's error code.
 //
 // Thread safety: one call at a time, from any thread.
 #pragma once
@@ -20,6 +20,9 @@ struct Job {
   int rank = 0, size = 1;
   int local_rank = 0;  // among the processes of this machine
 };
+
+// MPI's blocking calls, on all processes: what Doorbell's exchanges are measured beside.
+enum class Plain : u8 { Barrier, Allreduce, Allgather, AllToAll };
 
 // A group of processes, and an operation under way: numbers that the module gives out.
 using Group = int;
@@ -50,11 +53,13 @@ struct MpiApi {
   // Whether a message is there; which rank it is from and how long it is.
   int (*probe)(Group, int tag, bool* found, int* rank, i64* bytes);
   void (*message)(int error, char* text, int size);
+  // Sums are of float; `bytes` are those of a block, where there is one for each process.
+  int (*plain)(Plain, const void* from, void* to, i64 bytes);
 };
 
 inline constexpr const char* kMpiApiSymbol = "doorbell_mpi_api";
 // Of the table above: changes with it.
-inline constexpr u32 kMpiApiVersion = 1;
+inline constexpr u32 kMpiApiVersion = 2;
 inline constexpr const char* kMpiVersionSymbol = "doorbell_mpi_api_version";
 
 }  // namespace doorbell::mpi

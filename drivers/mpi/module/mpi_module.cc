@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <vector>
 
+#include "drivers/mpi/module/allreduce_choice.h"
 #include "drivers/mpi/module/mpi_api.h"
 
 namespace doorbell::mpi {
@@ -160,6 +161,7 @@ int start(Job* job) {
     return error;
   MPI_Comm_rank(local, &job->local_rank);
   MPI_Comm_free(&local);
+  find_allreduce_choice();
   if (const int error = MPI_Op_create(combine_max, 1, &state().float_max)) return error;
   for (int i = 0; i < 2; ++i) {  // kWorld, kWatch
     MPI_Comm made;
@@ -206,6 +208,9 @@ int receive(Group group, void* data, i64 bytes, int rank, int tag, Pending* made
 int reduce(Group group, const void* from, void* to, i64 count, Element element, Combine combine,
            Pending* made) {
   if (count > INT_MAX) return MPI_ERR_COUNT;
+  int element_bytes = 0;
+  MPI_Type_size(type_of(element), &element_bytes);
+  choose_allreduce(count * element_bytes);
   MPI_Request request;
   return kept(MPI_Iallreduce(from, to, static_cast<int>(count), type_of(element),
                              op_of(combine, element), comm(group), &request),
@@ -272,8 +277,22 @@ void message(int error, char* text, int size) {
   std::snprintf(text, static_cast<size_t>(size), "%s", all);
 }
 
-constexpr MpiApi kApi{name,           start,  end,        group,   send, receive, reduce,
-                      reduce_scatter, gather, all_to_all, barrier, test, probe,   message};
+int plain(Plain what, const void* from, void* to, i64 bytes) {
+  if (bytes > INT_MAX) return MPI_ERR_COUNT;
+  const int size = static_cast<int>(bytes), floats = size / static_cast<int>(sizeof(float));
+  switch (what) {
+    case Plain::Barrier: return MPI_Barrier(MPI_COMM_WORLD);
+    case Plain::Allreduce:
+      return MPI_Allreduce(from, to, floats, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+    case Plain::Allgather:
+      return MPI_Allgather(from, size, MPI_BYTE, to, size, MPI_BYTE, MPI_COMM_WORLD);
+    case Plain::AllToAll: break;
+  }
+  return MPI_Alltoall(from, size, MPI_BYTE, to, size, MPI_BYTE, MPI_COMM_WORLD);
+}
+
+constexpr MpiApi kApi{name,   start,      end,     group, send,  receive, reduce, reduce_scatter,
+                      gather, all_to_all, barrier, test,  probe, message, plain};
 
 }  // namespace
 }  // namespace doorbell::mpi

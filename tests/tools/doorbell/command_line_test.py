@@ -75,7 +75,7 @@ class Completion(unittest.TestCase):
         self.assertEqual(self.bash("doorbell", "amd", ""),
                          ["probe", "discovery", "registers", "walk", "rings", "interrupts", "firmware", "dump"])
         self.assertEqual(self.bash("doorbell", "bench", ""),
-                         ["latency", "gemm", "bandwidth", "attention", "convolution"])
+                         ["latency", "gemm", "bandwidth", "attention", "convolution", "collectives"])
         self.assertIn("--adversarial", self.bash("doorbell", "emu", "--"))
         self.assertEqual(self.bash("doorbell", "emu", "--adv"), ["--adversarial"])
         self.assertEqual(self.bash("doorbell", "bench", "latency", "--only", "sig"), ["signal"])
