@@ -80,6 +80,8 @@ std::string WgslHelpers::cast(DType to, DType from, const std::string& x) {
     return from.is_float() ? fmt::format("!({} == {}(0))", x, type(from))
                            : fmt::format("({} != {}(0))", x, type(from));
   }
+  if (to.scalar == Scalar::F16 && from.scalar == Scalar::F64)
+    return fmt::format("{}({})", named("half_of_f64"), x);
   if (to.is_float())
     return from.is_float() ? fmt::format("{}({})", type(to), x) : float_of(to, from, x);
   if (from.is_float()) {

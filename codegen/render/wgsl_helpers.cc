@@ -171,6 +171,15 @@ constexpr Function kFunctions[] = {
   return select(n, sub64(vec2u(), n), (bits >> 31u) != 0u);
 }
 )"},
+// The language leaves open which neighbour a number becomes that f32 has not; a sum is rounded.
+{"float_u32", {}, R"(fn float_u32(a: u32) -> f32 {
+  return f32(a >> 16u) * 65536.0f + f32(a & 0xffffu);
+}
+)"},
+{"float_i32", {}, R"(fn float_i32(a: i32) -> f32 {
+  return f32(a >> 16u) * 65536.0f + f32(a & 0xffffi);
+}
+)"},
 // Of what no f16 reaches, a word of the same sign; it rounds once.
 {"word_i64", {}, R"(fn word_i64(a: vec2u) -> i32 {
   let sign = bitcast<i32>(a.y) >> 31u;
@@ -282,6 +291,13 @@ constexpr Function kFunctions[] = {
   if (nan_f64(b)) { return b; }
   if (a == b) { return bitcast<f64>(bitcast<u64>(a) & bitcast<u64>(b)); }
   return select(a, b, a < b);
+}
+)"},
+// By way of an f32 whose last bit is 1 where it is no f64's, so that it is rounded once.
+{"half_of_f64", {}, R"(fn half_of_f64(a: f64) -> f16 {
+  let n = f32(a);
+  let bits = bitcast<u32>(n) - select(0u, 1u, abs(f64(n)) > abs(a));
+  return f16(bitcast<f32>(bits | select(1u, 0u, f64(n) == a)));
 }
 )"},
 {"rounded_f64", {}, R"(fn rounded_f64(a: f64) -> f64 {

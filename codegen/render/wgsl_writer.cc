@@ -141,7 +141,14 @@ std::string WgslWriter::unary(UOp u) {
   const DType t = u.dtype(), from = u.src(0).dtype();
   const std::string x = text(u.src(0));
   switch (u.op()) {
-    case Op::Cast: return helpers_.cast(t, from, x);
+    case Op::Cast: {
+      const UOp number = u.src(0);
+      constexpr i64 kExact = i64{1} << 24;
+      const bool rounds = t == dt::f32 && from.is_int() && from.bits() == 32 &&
+                          (number.vmin() < -kExact || number.vmax() > kExact);
+      if (!rounds) return helpers_.cast(t, from, x);
+      return fmt::format("{}({})", helpers_.named("float_" + from.str()), x);
+    }
     case Op::Bitcast: return helpers_.bitcast(t, from, x);
     case Op::Neg:
       if (t.is_bool()) return x;
