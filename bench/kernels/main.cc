@@ -2,6 +2,7 @@
 // is measured in the same process, and beside libraries (rivals.h). One process per number of
 // threads. For the workloads see workloads.h, for the peak probe.h, for the processes rows.h.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -108,6 +109,9 @@ std::vector<std::string> child_command(const Options& options, int threads) {
                  {own_path(), "--child", "--threads", std::to_string(threads), "--device",
                   options.device, "--against", options.against, "--python", options.python});
   if (!options.only.empty()) command.insert(command.end(), {"--only", options.only});
+  if (!options.products.empty())
+    command.insert(command.end(),
+                   {"--products", fmt::format("{}", fmt::join(options.products, ","))});
   if (options.random_shapes > 0)
     command.insert(command.end(), {"--random", std::to_string(options.random_shapes), "--seed",
                                    std::to_string(options.seed)});
@@ -168,7 +172,11 @@ int main(int argc, char** argv) {
   app.add_flag("--json", options.as_json, "Print JSON");
   app.add_flag("--smoke", options.smoke, "Once, small: does it run at all");
   app.add_option("--device", options.device, "As DEV says it");
-  app.add_option("--only", options.only, "Expressions whose name has this in it");
+  app.add_option("--only", options.only,
+                 "Expressions whose name has this in it, or one of several with commas between");
+  app.add_option("--products", options.products,
+                 "These products besides, each ROWSxDEPTHxCOLUMNS, with commas between")
+      ->delimiter(',');
   app.add_option("--against", options.against, "torch, openblas, or both with a comma between");
   app.add_option("--python", options.python, "A Python that has PyTorch");
   app.add_option("--random", options.random_shapes, "So many random products beside the others");

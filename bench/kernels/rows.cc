@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cinttypes>
 #include <cmath>
+#include <cstdio>
 #include <random>
 #include <thread>
 
@@ -57,7 +59,7 @@ Turns take_turns(const std::function<void()>& body, const std::vector<Rival*>& r
                  usize turns) {
   Turns made;
   made.theirs.resize(rivals.size());
-  const MeasureOptions once{.warmup = 1, .samples = 1, .sample_seconds = kSampleSeconds};
+  const MeasureOptions once{.warmup = 0, .samples = 1, .sample_seconds = kSampleSeconds};
   const f64 start = now();
   while (made.ours.size() < turns && (made.ours.size() < 3 || now() - start < kLimitSeconds)) {
     made.ours.push_back(measure(body, once).best);
@@ -118,6 +120,7 @@ json measure_random(const Rivals& all, const Options& options) {
       run.body();
       engine::synchronize();
     };
+    body();  // compiled
     const std::vector<Rival*> rivals = able_rivals(all, workload.task);
     const Turns turns = take_turns(body, rivals, kRandomTurns);
     f64 ratio = 1e30;
@@ -131,6 +134,28 @@ json measure_random(const Rivals& all, const Options& options) {
   for (usize i = 0; i < std::min(shapes.size(), kWorst); ++i)
     result["worst"].push_back({{"shape", shapes[i].second}, {"ratio", shapes[i].first}});
   return result;
+}
+
+// Whether one of `parts`, which have commas between them, is in the name.
+bool is_named(std::string_view name, std::string_view parts) {
+  for (usize at = 0; at <= parts.size();) {
+    const usize end = std::min(parts.find(',', at), parts.size());
+    if (name.find(parts.substr(at, end - at)) != std::string_view::npos) return true;
+    at = end + 1;
+  }
+  return false;
+}
+
+// "rows x depth x columns", without spaces.
+Result<Product> parse_product(const std::string& text) {
+  Product p{};
+  int read = 0;
+  const int found =
+      std::sscanf(text.c_str(), "%" SCNd64 "x%" SCNd64 "x%" SCNd64 "%n", &p.m, &p.k, &p.n, &read);
+  const bool is_whole = found == 3 && text.c_str()[read] == 0;
+  if (!is_whole || p.m < 1 || p.k < 1 || p.n < 1)
+    return fail(ErrorKind::Invalid, "product {}, expected ROWSxDEPTHxCOLUMNS", text);
+  return p;
 }
 
 }  // namespace
@@ -152,10 +177,14 @@ json measure_rows(const Options& options) {
     rivals = value_of(open_rivals({options.against, options.python, options.threads}, &missing));
   if (!missing.empty()) result["rivals"]["missing"] = missing;
   for (const auto& rival : rivals) result["rivals"][rival->name()] = rival->description();
-  for (const KernelWorkload& workload : kernel_workloads(options.smoke)) {
-    if (workload.name.find(options.only) == std::string::npos) continue;
+  std::vector<KernelWorkload> workloads = kernel_workloads(options.smoke);
+  std::erase_if(workloads,
+                [&](const KernelWorkload& w) { return !is_named(w.name, options.only); });
+  for (const std::string& name : options.products)
+    workloads.push_back(
+        product_workload("matmul " + name, value_of(parse_product(name)), dtypes::f32));
+  for (const KernelWorkload& workload : workloads)
     result["rows"].push_back(measure_workload(workload, rivals, options.smoke));
-  }
   if (!rivals.empty() && options.random_shapes > 0)
     result["random"] = measure_random(rivals, options);
   return result;

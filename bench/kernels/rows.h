@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 namespace doorbell::bench {
 
@@ -11,6 +12,7 @@ struct Options {
   int random_shapes = 0;
   unsigned seed = 18;  // of these
   std::string device = "CPU:LLVM", only;
+  std::vector<std::string> products;  // beside the named ones
   std::string against = "openblas", python = "python3";
   int threads = 0;  // 0: one, then two
   bool is_child = false;

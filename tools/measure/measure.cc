@@ -51,6 +51,7 @@ Timing measure(const std::function<void()>& body, const MeasureOptions& options)
   const f64 once = time_calls(body, 1);
   const usize calls = std::max<usize>(1, static_cast<usize>(options.sample_seconds / once));
   std::vector<f64> samples;
+  if (calls == 1) samples.push_back(once);  // it is as long as a sample
   const f64 start = now();
   while (samples.size() < options.samples &&
          (samples.size() < 3 || now() - start < options.limit_seconds))
