@@ -34,7 +34,13 @@ bool is_log(UOp u) {
   return u.is(Op::Mul) && u.src(0).is(Op::Log2) && is_number(u.src(1), std::numbers::ln2);
 }
 bool is_absolute(UOp u) {
-  return u.is(Op::Max) && u.src(1).is(Op::Neg) && u.src(1).src(0) == u.src(0);
+  if (!u.is(Op::Max)) return false;
+  const UOp x = u.src(0), negative = u.src(1);
+  if (negative.is(Op::Neg)) return negative.src(0) == x;
+  // Of a multiple, the factor has the sign.
+  return x.is(Op::Mul) && negative.is(Op::Mul) && x.src(0) == negative.src(0) &&
+         x.src(1).is_const() && x.dtype().is_float() &&
+         is_number(negative.src(1), -x.src(1).const_float());
 }
 
 bool is_not(UOp u) {

@@ -143,6 +143,10 @@ class Namer {
       return mean_of(a);
     }
     if (a == b) return {"square", WordRank::Choice};
+    if (is_exp(a) && b.is(Op::Recip) && is_sum_of_exp(b.src(0))) {
+      absorb({b});
+      return softmax(a, b.src(0));
+    }
     // Random bits as a number below 1.
     if (a.is(Op::Cast) && a.src(0).is(Op::Shr) && b.is_const() && is_random(a.src(0).src(0))) {
       absorb({a.src(0)});
@@ -179,14 +183,15 @@ class Namer {
     absorb({any, any.src(0)});
     return {"all", WordRank::Whole};
   }
+  OperationWord softmax(UOp exp, UOp sum) {
+    absorb({sum});
+    absorb_shifted_exp(exp);
+    absorb_shifted_exp(sum.src(0));
+    return {"softmax", WordRank::Whole};
+  }
   OperationWord quotient(UOp u) {
     UOp a = u.src(0), b = u.src(1);
-    if (is_exp(a) && is_sum_of_exp(b)) {
-      absorb({b});
-      absorb_shifted_exp(a);
-      absorb_shifted_exp(b.src(0));
-      return {"softmax", WordRank::Whole};
-    }
+    if (is_exp(a) && is_sum_of_exp(b)) return softmax(a, b);
     if (is_mean(a, b, [](f64 count) { return count; })) {
       absorb({a});
       return mean_of(a);
@@ -229,9 +234,10 @@ class Namer {
   OperationWord curve_word(UOp u) const {
     if (!u.is(Op::Where) || !u.src(0).is(Op::CmpLt) || !is_absolute(u.src(0).src(0)))
       return kNoWord;
-    const bool has_exp = std::any_of(info_.order.begin(), info_.order.end(), is_exp);
-    if (has_exp && is_number(u.src(0).src(1), 0.625)) return {"tanh", WordRank::Function};
-    if (has_exp && is_number(u.src(0).src(1), 1)) return {"erf", WordRank::Function};
+    const bool has_power =
+        std::ranges::any_of(info_.order, [](UOp one) { return one.is(Op::Exp2); });
+    if (has_power && is_number(u.src(0).src(1), 0.625)) return {"tanh", WordRank::Function};
+    if (has_power && is_number(u.src(0).src(1), 1)) return {"erf", WordRank::Function};
     return kNoWord;
   }
   static UOp curve_input(UOp where) { return where.src(0).src(0).src(0); }

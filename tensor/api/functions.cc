@@ -104,7 +104,7 @@ Tensor Tensor::selu() const {
 }
 Tensor Tensor::gelu(Gelu form) const {
   const Tensor x = as_float(*this);
-  if (form == Gelu::Exact) return 0.5 * x * (1.0 + (x / std::numbers::sqrt2).erf());
+  if (form == Gelu::Exact) return 0.5 * x * (1.0 + (x * (1 / std::numbers::sqrt2)).erf());
   const f64 scale = std::sqrt(2 / std::numbers::pi);
   return 0.5 * x * (1.0 + (scale * (x + 0.044715 * x.pow(3))).tanh());
 }

@@ -178,7 +178,8 @@ Tensor Tensor::softmax(i64 axis, std::optional<DType> dtype) const {
   if (dtype) return cast(*dtype).softmax(axis);
   if (detail::is_always_empty(*this)) return detail::as_float(*this);
   const Exponentials e = exponentials(*this, axis);
-  return e.values / e.sum;
+  if (e.sum.dtype().bits() < 32) return e.values / e.sum;  // one rounding less
+  return e.values * e.sum.reciprocal();                    // no overflow, as the sum is 1 or more
 }
 
 Tensor Tensor::log_softmax(i64 axis, std::optional<DType> dtype) const {
