@@ -24,9 +24,6 @@ class Device : public core::Device {
   virtual core::Allocator& shared_memory() = 0;
   // Whether its queues copy memory of any device, seen by it or not.
   virtual bool copies_any_memory() const { return false; }
-  // True where the host and other devices do not see this device's memory and signals change, as
-  // behind USB. Its queues exchange no bytes with those of other devices.
-  virtual bool is_apart() const { return false; }
   // Whether a realisation waits for its work here, so that it can be stopped and tried again.
   virtual bool realize_waits() const { return false; }
   // Where this device sees a buffer of any device; fails where it cannot. Of its own buffers that

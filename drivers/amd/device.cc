@@ -97,7 +97,6 @@ AmdDevice::AmdDevice(core::DeviceSpec spec, std::shared_ptr<Kfd> kfd, KfdGpu& gp
       caps_(caps),
       log_packets_(options.log_packets),
       reports_waves_(options.report_waves),
-      is_apart_(options.is_apart),
       explain_(options.explain),
       queue_memory_(queue_memory_blocks(gpu)),
       code_(gpu),
@@ -118,6 +117,7 @@ Result<void> AmdDevice::start(const Options& options) {
   parts.event = &kfd_->events();
   parts.timeline_limit = options.timeline_limit;
   parts.timeout_ns = options.timeout_ns;
+  parts.is_apart = options.is_apart;
   parts.name = "compute";
   if (wants_aql(options, gpu_.node(), caps_)) {
     TRY(compute_, AqlQueue::make(parts, *this));

@@ -40,7 +40,7 @@ struct Options {
   // More about the death of the GPU with this id than the kernel reports: an emulator knows. Null:
   // nothing.
   std::function<std::string(u32 gpu_id)> explain;
-  // Behind USB: see Device::is_apart().
+  // Behind USB: see hcq::Queue::Parts::is_apart.
   bool is_apart = false;
   // Is told what the host copies in and out of buffers; borrowed. Null: nobody asks.
   os::HostAccesses* host_accesses = nullptr;
@@ -62,7 +62,6 @@ class AmdDevice final : public hcq::Device, private KfdEvents::Listener {
   hcq::Queue& compute_queue() override { return *compute_; }
   hcq::Queue& copy_queue() override { return copy_ ? *copy_ : *compute_; }
   core::Allocator& shared_memory() override;
-  bool is_apart() const override { return is_apart_; }
   // Also of memory of another AMD device, which is mapped here then.
   Result<hcq::GpuAddr> address_of(const core::Buffer& buffer) override;
 
@@ -106,7 +105,7 @@ class AmdDevice final : public hcq::Device, private KfdEvents::Listener {
   const std::shared_ptr<Kfd> kfd_;
   KfdGpu& gpu_;  // kfd_'s
   const Caps& caps_;
-  const bool log_packets_, reports_waves_, is_apart_;
+  const bool log_packets_, reports_waves_;
   const std::function<std::string(u32)> explain_;
   u64 base_ticks_ = 0, base_ns_ = 0;  // the same moment
   hcq::BlockAllocator queue_memory_;

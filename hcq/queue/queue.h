@@ -68,6 +68,9 @@ class Queue {
     // Threads of this process run it: they see all of the host's memory, and raise its signals.
     bool is_host = false;
     bool runs_at_once = false;  // before write() returns
+    // Its signals change in memory only when this queue waits, so that others cannot wait for it,
+    // nor does it see theirs.
+    bool is_apart = false;
     // Its signals are raised by poll() alone: by threads of the host that wait, and by the queue
     // itself where devices wait (watch()).
     bool is_polled = false;
@@ -167,7 +170,8 @@ class Queue {
     return parts_.signals == other.parts_.signals || (parts_.is_host && other.parts_.is_host);
   }
   bool can_wait_for(const Queue& other) const {
-    return sees_signals_of(other) || parts_.is_host || other.parts_.is_host;
+    if (sees_signals_of(other)) return true;
+    return !parts_.is_apart && !other.parts_.is_apart && (parts_.is_host || other.parts_.is_host);
   }
   // Where this queue sees a signal of another one's timeline. Where that needs a mirror, either the
   // other queue is locked too, or it does not run at once.

@@ -26,18 +26,24 @@ class PlanRunner {
   bool is_graph();
 
  private:
+  // Items of the plan: those of a graph, or one copy that no queue can make.
+  struct Part {
+    std::unique_ptr<QueueGraph> graph;  // null: such a copy
+    usize copy = 0;                     // the item
+  };
   void make_parts();
+  Part make_part(usize first, usize end) const;
   bool is_traced_alike(usize one, usize other) const;
-  static void run_part(QueueGraph& part, std::span<core::Buffer* const> memory,
-                       std::span<const i64> variables, hcq::Fence* started);
+  void run_part(const Part& part, std::span<core::Buffer* const> memory,
+                std::span<const i64> variables, hcq::Fence* started) const;
   void run_one_by_one(std::span<core::Buffer* const> memory, std::span<const i64> variables,
                       hcq::Fence* started);
 
   const std::shared_ptr<const ExecutionPlan> plan_;
   hcq::Trace* trace_ = nullptr;  // that the parts were made for
   // One after the other; empty: not made yet.
-  std::vector<std::unique_ptr<QueueGraph>> parts_;
-  std::vector<std::unique_ptr<QueueGraph>> single_;  // an item each; made when first needed
+  std::vector<Part> parts_;
+  std::vector<Part> single_;  // an item each; made when first needed
 };
 
 // A runner that is kept between the runs of a plan. Several threads may run a plan at once: one of

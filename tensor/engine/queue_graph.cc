@@ -7,7 +7,6 @@
 #include "core/device/registry.h"
 #include "core/util/config.h"
 #include "hcq/software/launch_device.h"
-#include "tensor/engine/host_copier.h"
 #include "tensor/engine/in_flight.h"
 #include "tensor/engine/must.h"
 
@@ -25,6 +24,11 @@ bool reaches(hcq::Device& at, core::Device& of) {
   if (&at == &of) return true;
   Result<core::Ref<Buffer>> probe = Buffer::allocate(of, 1);
   return probe && at.address_of(**probe).has_value();
+}
+
+bool wait_for_each_other(hcq::Device& one, hcq::Device& other) {
+  return one.copy_queue().can_wait_for(other.copy_queue()) &&
+         other.copy_queue().can_wait_for(one.copy_queue());
 }
 
 hcq::Device& device_with_queues(core::Device& device) {
@@ -57,19 +61,30 @@ QueueGraph::Placement QueueGraph::placement_of(const ExecutionPlan& plan, const 
   for (hcq::Device* device : {&to, &from})
     if (core::Registry::instance().is_remote(device->index()))
       return {device, &device->copy_queue()};
+  if (&to == &from) return {&to, &to.copy_queue()};
+  if (!wait_for_each_other(to, from)) return {};
   for (hcq::Device* device : {&to, &from})
-    if (&to != &from && device->is_apart())
-      throw fail(ErrorKind::Unsupported,
-                 "{} bytes cannot be copied from {} to {}: no other device sees memory of {}; "
-                 "read them into the program, and make a tensor of them there",
-                 item.copy_bytes, from.name(), to.name(), device->name());
-  for (hcq::Device* device : {&to, &from})
-    if (&to == &from || device->copies_any_memory()) return {device, &device->copy_queue()};
+    if (device->copies_any_memory())
+      // Its queue would call the other device, whose queues may wait for the copy.
+      return to.copy_queue().sees_signals_of(from.copy_queue())
+                 ? Placement{device, &device->copy_queue()}
+                 : Placement{};
   if (reaches(to, from)) return {&to, &to.copy_queue()};
   if (reaches(from, to)) return {&from, &from.copy_queue()};
   if (const Staging* staging = staging_between(from, to)) return {&to, &to.copy_queue(), staging};
-  hcq::Device& host = host_copier();
-  return {&host, &host.copy_queue()};
+  return {};
+}
+
+bool QueueGraph::adds_to(std::vector<hcq::Device*>* devices, const ExecutionPlan& plan,
+                         const Item& item) {
+  for (const Argument& argument : plan.arguments_of(item)) {
+    hcq::Device& device = device_with_queues(*argument.device);
+    if (std::ranges::find(*devices, &device) != devices->end()) continue;
+    for (hcq::Device* known : *devices)
+      if (!wait_for_each_other(*known, device)) return false;
+    devices->push_back(&device);
+  }
+  return true;
 }
 
 // The device at whose address a queue uses an argument of an item.
@@ -251,6 +266,7 @@ bool QueueGraph::is_traced_by_driver(const ExecutionPlan& plan, const Item& item
 
 usize QueueGraph::queue_nodes(const ExecutionPlan& plan, const Item& item) {
   const Placement placement = placement_of(plan, item);
+  if (placement.device == nullptr) return 0;
   if (placement.staging == nullptr) return 1;
   return 2 * static_cast<usize>(Staging::pieces_of(item.copy_bytes));
 }

@@ -1,7 +1,8 @@
 // QueueGraph: items of a plan as one graph of hardware queues: kernels on the compute queue of
 // their device, copies on the copy queue of the device that they fill, or, between devices that do
 // not see each other's memory, on both copy queues through memory that both see. The graph's slots
-// are addresses of what a run brings, as each device sees them, then values of variables.
+// are addresses of what a run brings, as each device sees them, then values of variables. Devices
+// of one graph wait for each other; copies between others are host_copy.h's.
 //
 // A run:
 //   const hcq::Fence after = part.prepare(memory, variables);
@@ -30,8 +31,13 @@ class QueueGraph {
   QueueGraph(const QueueGraph&) = delete;
   QueueGraph& operator=(const QueueGraph&) = delete;
 
-  // How many nodes of a graph an item becomes. Throws Error as above.
+  // How many nodes of a graph an item becomes; 0: it is a copy that no queue can make. Throws Error
+  // as above.
   static usize queue_nodes(const ExecutionPlan& plan, const ExecutionPlan::Item& item);
+
+  // Adds the item's devices to those of a graph. False: one of them cannot wait for another.
+  static bool adds_to(std::vector<hcq::Device*>* devices, const ExecutionPlan& plan,
+                      const ExecutionPlan::Item& item);
 
   // Whether the driver of the item's device adds it to the trace, so that its graph must not.
   static bool is_traced_by_driver(const ExecutionPlan& plan, const ExecutionPlan::Item& item);
@@ -55,8 +61,8 @@ class QueueGraph {
   };
   // Where an item runs.
   struct Placement {
-    hcq::Device* device;
-    hcq::Queue* queue;
+    hcq::Device* device = nullptr;  // null: no queue can make the copy
+    hcq::Queue* queue = nullptr;
     const Staging* staging = nullptr;  // of a copy in two steps; the device is then the filled one
   };
 
