@@ -6,6 +6,7 @@
 #include "base/util/check.h"
 #include "core/device/buffer.h"
 #include "core/device/device.h"
+#include "core/uop/layout.h"
 
 namespace doorbell::conformance {
 
@@ -133,17 +134,19 @@ Values Oracle::reduce(UOp node) {
   return result;
 }
 
-// Of parts along an axis, or of copies.
+// Of parts, or of copies.
 Values Oracle::join(UOp node) {
   const Sizes whole = shape(node), part = shape(node.src(0));
-  if (node.arg(0) < 0) return done.at(node.src(0).node());
-  const usize axis = static_cast<usize>(node.arg(0));
-  Values values;
-  for (i64 i = 0; i < product(whole); ++i) {
-    Sizes at = unflatten(i, whole);
-    const UOp source = node.src(static_cast<usize>(at[axis] / part[axis]));
-    at[axis] %= part[axis];
-    values.push_back(done.at(source.node())[static_cast<usize>(flatten(at, part))]);
+  const core::MeshAxes axes = core::mesh_axes_of(node.arg(0), node.nsrc());
+  Values values(static_cast<usize>(product(whole)));
+  for (usize p = 0; p < node.nsrc(); ++p) {
+    const core::PartWindow window = core::window_of_part(whole, axes, static_cast<i64>(p));
+    const Values& own = done.at(node.src(p).node());
+    for (i64 i = 0; i < product(part); ++i) {
+      Sizes at = unflatten(i, part);
+      for (usize k = 0; k < at.size(); ++k) at[k] += window.first[k];
+      values[static_cast<usize>(flatten(at, whole))] = own[static_cast<usize>(i)];
+    }
   }
   return values;
 }

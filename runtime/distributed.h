@@ -3,3 +3,4 @@
 #pragma once
 
 #include "tensor/dist/dist.h"
+#include "tensor/dist/mesh.h"

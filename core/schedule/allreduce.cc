@@ -28,8 +28,8 @@ i64 count_of(UOp x) {
 
 class Ways {
  public:
-  Ways(ShardBuilder& builder, Op op, const Parts& partial, const Placement& placement)
-      : builder_(builder), op_(op), devices_(placement.devices), partial_(partial) {}
+  Ways(ShardBuilder& builder, Op op, const Parts& partial, const Line& line)
+      : builder_(builder), op_(op), devices_(line.devices), partial_(partial) {}
 
   Parts naive() const;
   Parts ring();
@@ -129,11 +129,11 @@ Allreduce choose_allreduce(i64 elements, i64 devices) {
   return elements < kMinRing ? Allreduce::AllToAll : Allreduce::Ring;
 }
 
-Parts allreduce(ShardBuilder& builder, Op op, const Parts& partial, const Placement& placement) {
-  Ways ways(builder, op, partial, placement);
+Parts allreduce(ShardBuilder& builder, Op op, const Parts& partial, const Line& line) {
+  Ways ways(builder, op, partial, line);
   const i64 elements = count_of(partial[0]);
   if (elements == 0) return ways.naive();
-  switch (choose_allreduce(elements, placement.count())) {
+  switch (choose_allreduce(elements, line.count())) {
     case Allreduce::Ring: return ways.ring();
     case Allreduce::AllToAll: return ways.all_to_all();
     default: return ways.naive();

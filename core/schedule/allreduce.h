@@ -15,6 +15,6 @@ enum class Allreduce : u8 { Choose, Naive, Ring, AllToAll };
 // The algorithm for this many elements on this many devices.
 Allreduce choose_allreduce(i64 elements, i64 devices);
 
-Parts allreduce(ShardBuilder& builder, Op op, const Parts& partial, const Placement& placement);
+Parts allreduce(ShardBuilder& builder, Op op, const Parts& partial, const Line& line);
 
 }  // namespace doorbell::core

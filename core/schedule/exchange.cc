@@ -17,10 +17,10 @@ Sizes sizes_of(UOp x) {
   return sizes;
 }
 
-UOp exchange(ShardBuilder& builder, ExchangeKind kind, i64 number, const Placement& placement,
-             UOp x, const Sizes& sizes) {
+UOp exchange(ShardBuilder& builder, ExchangeKind kind, i64 number, const Line& line, UOp x,
+             const Sizes& sizes) {
   std::vector<i64> args{x.device() - 1, static_cast<i64>(kind), number,
-                        intern_placement(placement.devices, kReplicated)};
+                        intern_placement(line.devices, kReplicated)};
   args.insert(args.end(), sizes.begin(), sizes.end());
   return builder.unary(Op::Copy, x, args);
 }
@@ -71,22 +71,22 @@ UOp cast(ShardBuilder& builder, UOp x, DType dtype) {
 
 }  // namespace
 
-bool spans_processes(const Placement& placement) {
-  return std::ranges::any_of(placement.devices,
+bool spans_processes(std::span<const u16> devices) {
+  return std::ranges::any_of(devices,
                              [](u16 device) { return Registry::instance().is_remote(device); });
 }
 
-bool can_exchange(const Placement& placement) {
-  if (!spans_processes(placement)) return false;
+bool can_exchange(std::span<const u16> devices) {
+  if (!spans_processes(devices)) return false;
   std::vector<int> ranks;
-  for (u16 device : placement.devices) ranks.push_back(Registry::instance().rank_of(device));
+  for (u16 device : devices) ranks.push_back(Registry::instance().rank_of(device));
   std::ranges::sort(ranks);
   return std::ranges::adjacent_find(ranks) == ranks.end();
 }
 
-i64 own_part(const Placement& placement) {
-  for (i64 i = 0; i < placement.count(); ++i)
-    if (!Registry::instance().is_remote(placement.devices[static_cast<usize>(i)])) return i;
+i64 own_part(std::span<const u16> devices) {
+  for (usize i = 0; i < devices.size(); ++i)
+    if (!Registry::instance().is_remote(devices[i])) return static_cast<i64>(i);
   return -1;
 }
 
@@ -104,51 +104,49 @@ UOp stand_in(ShardBuilder& builder, UOp like, std::span<const i64> sizes, i64 va
   return builder.unary(Op::Copy, nothing, args);
 }
 
-Parts exchange_sum(ShardBuilder& builder, Op op, const Parts& partial, const Placement& placement) {
+Parts exchange_sum(ShardBuilder& builder, Op op, const Parts& partial, const Line& line) {
   Parts results;
   for (UOp part : partial) {
     const UOp wide = cast(builder, part, summed_as(part.dtype()));
-    const UOp all = exchange(builder, ExchangeKind::Reduce, static_cast<i64>(op), placement, wide,
-                             sizes_of(part));
+    const UOp all =
+        exchange(builder, ExchangeKind::Reduce, static_cast<i64>(op), line, wide, sizes_of(part));
     results.push_back(cast(builder, all, part.dtype()));
   }
   return results;
 }
 
-Parts exchange_sum_parts(ShardBuilder& builder, Op op, const Parts& partial,
-                         const Placement& placement, i64 axis) {
+Parts exchange_sum_parts(ShardBuilder& builder, Op op, const Parts& partial, const Line& line,
+                         i64 axis) {
   Parts results;
   for (UOp part : partial) {
     const UOp wide = cast(builder, part, summed_as(part.dtype()));
-    const UOp blocks = to_blocks(builder, wide, axis, placement.count());
+    const UOp blocks = to_blocks(builder, wide, axis, line.count());
     Sizes sizes = sizes_of(part);
-    sizes[static_cast<usize>(axis)] /= placement.count();
-    const UOp own = exchange(builder, ExchangeKind::ReduceScatter, static_cast<i64>(op), placement,
-                             blocks, sizes);
+    sizes[static_cast<usize>(axis)] /= line.count();
+    const UOp own =
+        exchange(builder, ExchangeKind::ReduceScatter, static_cast<i64>(op), line, blocks, sizes);
     results.push_back(cast(builder, own, part.dtype()));
   }
   return results;
 }
 
-Parts exchange_whole(ShardBuilder& builder, const Parts& parts, const Placement& placement) {
+Parts exchange_whole(ShardBuilder& builder, const Parts& parts, const Line& line) {
   Parts results;
   for (UOp part : parts) {
     Sizes sizes = sizes_of(part);
-    sizes.insert(sizes.begin(), placement.count());
-    const UOp all = exchange(builder, ExchangeKind::Gather, 0, placement, part, sizes);
-    results.push_back(from_blocks(builder, all, placement.axis));
+    sizes.insert(sizes.begin(), line.count());
+    const UOp all = exchange(builder, ExchangeKind::Gather, 0, line, part, sizes);
+    results.push_back(from_blocks(builder, all, line.axis));
   }
   return results;
 }
 
-Parts exchange_axis(ShardBuilder& builder, const Parts& parts, const Placement& placement,
-                    i64 axis) {
+Parts exchange_axis(ShardBuilder& builder, const Parts& parts, const Line& line, i64 axis) {
   Parts results;
   for (UOp part : parts) {
-    const UOp blocks = to_blocks(builder, part, axis, placement.count());
-    const UOp all =
-        exchange(builder, ExchangeKind::AllToAll, 0, placement, blocks, sizes_of(blocks));
-    results.push_back(from_blocks(builder, all, placement.axis));
+    const UOp blocks = to_blocks(builder, part, axis, line.count());
+    const UOp all = exchange(builder, ExchangeKind::AllToAll, 0, line, blocks, sizes_of(blocks));
+    results.push_back(from_blocks(builder, all, line.axis));
   }
   return results;
 }

@@ -5,11 +5,12 @@
 #include <absl/container/flat_hash_map.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "base/util/check.h"
 #include "core/device/registry.h"
-#include "core/schedule/allreduce.h"
 #include "core/schedule/exchange.h"
+#include "core/schedule/relayout.h"
 #include "core/schedule/shard_builder.h"
 
 namespace doorbell::core {
@@ -51,12 +52,15 @@ class Sharder {
   // The value as `placement` (a number) has it.
   const Parts& laid_out(UOp node, u16 placement);
   Parts move(UOp node, const Placement& to);
-  Parts move_between_processes(UOp node, const Placement& from, const Placement& to);
+  Parts move_between(UOp node, const Placement& from, const Placement& to);
+  Parts taken_by_each(UOp node, const Placement& from, const Placement& to);
   UOp own_copy(UOp node);
   const Parts& needed_by_all(const Parts& parts);
   UOp part_elsewhere(UOp node, const Placement& to, usize part);
   UOp piece(UOp node, const Placement& to, usize part);
+  Parts partial_as(UOp sum, std::span<const UOp> moves, const Placement& to);
   Parts each(UOp node, const Parts& srcs, std::span<const i64> args);
+  Args part_args(UOp node, std::span<const MeshAxis> axes);
 
   void finish(std::span<const UOp> roots);
   void prune();
@@ -69,11 +73,21 @@ class Sharder {
   absl::flat_hash_map<const Node*, usize> index_;
   absl::flat_hash_map<std::pair<const Node*, u16>, UOp> local_;
   absl::flat_hash_map<std::pair<const Node*, u16>, Parts> moved_;
-  absl::flat_hash_map<const Node*, Parts> partial_;  // of Reduces over processes
-  std::vector<UOp> of_others_;                       // needed, though by no root of this process
+  struct Partial {
+    Parts parts;
+    u32 across;  // the mesh axes of its source over which they are to be combined
+  };
+  absl::flat_hash_map<const Node*, Partial> partial_;  // of Reduces over processes
+  std::vector<UOp> of_others_;                         // needed, though by no root of this process
 };
 
 i64 size_of(UOp node, i64 axis) { return node.dim(static_cast<usize>(axis)).value(); }
+
+std::vector<i64> sizes_of(UOp node) {
+  std::vector<i64> sizes;
+  for (usize i = 0; i < node.ndim(); ++i) sizes.push_back(size_of(node, static_cast<i64>(i)));
+  return sizes;
+}
 
 void Sharder::run(std::span<const UOp> roots) {
   parts_.resize(key_.order.size());
@@ -165,17 +179,14 @@ UOp Sharder::on_device(UOp root, u16 device) {
 
 // The same where another process has it.
 UOp Sharder::part_elsewhere(UOp node, const Placement& to, usize part) {
-  std::vector<i64> sizes;
-  for (usize i = 0; i < node.ndim(); ++i) sizes.push_back(size_of(node, static_cast<i64>(i)));
-  if (to.is_split()) sizes[static_cast<usize>(to.axis)] /= to.count();
-  return stand_in(builder_, node, sizes, static_cast<i64>(index_.at(node.node())),
-                  to.devices[part]);
+  return stand_in(builder_, node, window_of_part(sizes_of(node), to.axes, 0).size,
+                  static_cast<i64>(index_.at(node.node())), to.devices[part]);
 }
 
 // Whether every process has the value by itself, on devices of its own.
 bool is_of_each_process(u16 device) {
   if (device == 0) return false;
-  if (is_placement(device)) return !spans_processes(placement_of(device));
+  if (is_placement(device)) return !spans_processes(placement_of(device).devices);
   return !Registry::instance().is_remote(static_cast<u16>(device - 1));
 }
 
@@ -193,11 +204,7 @@ UOp Sharder::piece(UOp node, const Placement& to, usize part) {
     for (UOp copy : copies)
       if (copy.device() == device + 1) value = copy;
   }
-  if (to.is_split()) {
-    const i64 size = size_of(node, to.axis) / to.count();
-    value = builder_.window(value, to.axis, static_cast<i64>(part) * size, size);
-  }
-  return builder_.copy(value, device);
+  return builder_.copy(part_of_whole(builder_, value, to.axes, part), device);
 }
 
 // Each process takes its own part, and so each must help to make the others'.
@@ -209,77 +216,76 @@ const Parts& Sharder::needed_by_all(const Parts& parts) {
 // Of a value on devices of several processes: all of it, on one of this process.
 UOp Sharder::own_copy(UOp node) {
   const Placement from = placement_of(node.device());
-  const i64 own = own_part(from);
+  const i64 own = own_part(from.devices);
   CHECK(own >= 0, "a value that only other processes have is read here");
   return needed_by_all(
-      laid_out(node, with_axis(node.device(), kReplicated)))[static_cast<usize>(own)];
+      laid_out(node, with_layout(node.device(), kReplicated)))[static_cast<usize>(own)];
 }
 
-// Parts that processes have, in one exchange; none where it takes copies.
-Parts Sharder::move_between_processes(UOp node, const Placement& from, const Placement& to) {
-  if (!from.is_split() || !can_exchange(from) || !has_constant_shape(node) ||
-      !std::ranges::equal(from.devices, to.devices))
-    return {};
-  if (!to.is_split()) return exchange_whole(builder_, parts_of(node), from);
-  return exchange_axis(builder_, parts_of(node), from, to.axis);
+// From a value of which each process has all parts to one of several processes.
+Parts Sharder::taken_by_each(UOp node, const Placement& from, const Placement& to) {
+  const Parts parts = from.is_split() && !from.is_line()
+                          ? laid_out(node, with_layout(node.device(), kReplicated))
+                          : parts_of(node);
+  Parts results;
+  for (usize i = 0; i < to.devices.size(); ++i) {
+    const u16 device = to.devices[i];
+    if (Registry::instance().is_remote(device)) {
+      results.push_back(part_elsewhere(node, to, i));
+      continue;
+    }
+    const UOp whole = from.is_split() && from.is_line()
+                          ? builder_.window_of(parts, {from.devices, from.layout}, 0,
+                                               size_of(node, from.layout), device)
+                          : builder_.copy(parts[0], device);
+    results.push_back(part_of_whole(builder_, whole, to.axes, i));
+  }
+  return results;
+}
+
+// From a value that is split to other devices.
+Parts Sharder::move_between(UOp node, const Placement& from, const Placement& to) {
+  Parts results;
+  if (!from.is_line() || !to.is_line()) {
+    const Parts whole = laid_out(node, with_layout(node.device(), kReplicated));
+    for (usize i = 0; i < to.devices.size(); ++i)
+      results.push_back(builder_.copy(part_of_whole(builder_, whole[i % whole.size()], to.axes, i),
+                                      to.devices[i]));
+    return results;
+  }
+  const Line line{from.devices, from.layout};
+  const Parts parts = parts_of(node);
+  const i64 total = size_of(node, line.axis), share = total / to.count();
+  for (i64 i = 0; i < to.count(); ++i) {
+    const u16 device = to.devices[static_cast<usize>(i)];
+    if (to.layout == line.axis) {
+      results.push_back(builder_.window_of(parts, line, i * share, share, device));
+      continue;
+    }
+    Parts cut = parts;
+    for (UOp& part : cut) part = part_of_whole(builder_, part, to.axes, static_cast<usize>(i));
+    results.push_back(builder_.window_of(cut, line, 0, total, device));
+  }
+  return results;
 }
 
 Parts Sharder::move(UOp node, const Placement& to) {
   Parts results;
-  if (is_placement(node.device()) && spans_processes(placement_of(node.device()))) {
+  if (is_placement(node.device())) {
     const Placement from = placement_of(node.device());
-    results = move_between_processes(node, from, to);
-    if (!results.empty()) return results;
-    if (!spans_processes(to)) {
+    if (std::ranges::equal(from.devices, to.devices))
+      return relayout(builder_, parts_of(node), from, to, has_constant_shape(node));
+    const bool spans = spans_processes(from.devices);
+    if (!spans && spans_processes(to.devices)) return taken_by_each(node, from, to);
+    if (spans && !spans_processes(to.devices)) {
       const UOp whole = own_copy(node);
-      const i64 share = to.is_split() ? size_of(node, to.axis) / to.count() : 0;
-      for (i64 i = 0; i < to.count(); ++i)
-        results.push_back(
-            builder_.copy(to.is_split() ? builder_.window(whole, to.axis, i * share, share) : whole,
-                          to.devices[static_cast<usize>(i)]));
+      for (usize i = 0; i < to.devices.size(); ++i)
+        results.push_back(builder_.copy(part_of_whole(builder_, whole, to.axes, i), to.devices[i]));
       return results;
     }
-  } else if (is_placement(node.device()) && spans_processes(to)) {
-    // Each process has all parts.
-    const Parts parts = parts_of(node);
-    const Placement from = placement_of(node.device());
-    for (usize i = 0; i < to.devices.size(); ++i) {
-      if (Registry::instance().is_remote(to.devices[i])) {
-        results.push_back(part_elsewhere(node, to, i));
-        continue;
-      }
-      const u16 device = to.devices[i];
-      const UOp whole = from.is_split()
-                            ? builder_.window_of(parts, from, 0, size_of(node, from.axis), device)
-                            : builder_.copy(parts[0], device);
-      const i64 share = to.is_split() ? size_of(node, to.axis) / to.count() : 0;
-      results.push_back(to.is_split()
-                            ? builder_.window(whole, to.axis, static_cast<i64>(i) * share, share)
-                            : whole);
-    }
-    return results;
+    if (from.is_split()) return move_between(node, from, to);
   }
-  const bool split = is_placement(node.device()) && placement_of(node.device()).is_split();
-  if (!split) {
-    for (usize i = 0; i < to.devices.size(); ++i) results.push_back(piece(node, to, i));
-    return results;
-  }
-  const Placement from = placement_of(node.device());
-  const Parts parts = parts_of(node);
-  const i64 total = size_of(node, from.axis), share = total / to.count();
-  for (i64 i = 0; i < to.count(); ++i) {
-    const u16 device = to.devices[static_cast<usize>(i)];
-    if (to.axis == from.axis) {
-      results.push_back(builder_.window_of(parts, from, i * share, share, device));
-      continue;
-    }
-    Parts cut = parts;
-    if (to.is_split()) {
-      const i64 size = size_of(node, to.axis) / to.count();
-      for (UOp& part : cut) part = builder_.window(part, to.axis, i * size, size);
-    }
-    results.push_back(builder_.window_of(cut, from, 0, total, device));
-  }
+  for (usize i = 0; i < to.devices.size(); ++i) results.push_back(piece(node, to, i));
   return results;
 }
 
@@ -332,8 +338,9 @@ Parts Sharder::shard_elementwise(UOp node) {
   const Placement to = placement_of(node.device());
   std::vector<Parts> values;
   for (UOp src : node.srcs()) {
-    const i64 axis = source_axis(src, node.ndim(), to.axis);
-    values.push_back(laid_out(src, with_axis(node.device(), axis)));
+    MeshAxes axes(to.axes.begin(), to.axes.end());
+    for (MeshAxis& one : axes) one.axis = source_axis(src, node.ndim(), one.axis);
+    values.push_back(laid_out(src, with_layout(node.device(), layout_of(axes))));
   }
   Parts results;
   for (usize i = 0; i < to.devices.size(); ++i) {
@@ -345,36 +352,49 @@ Parts Sharder::shard_elementwise(UOp node) {
 }
 
 Parts Sharder::shard_reduce(UOp node) {
-  const UOp src = node.src(0);
-  const Placement from = placement_of(src.device());
-  const Parts results = each(node, parts_of(src), node.args());
-  const bool across = from.is_split() && (node.arg(1) >> from.axis & 1);
-  if (across && can_exchange(from) && has_constant_shape(node)) {
-    partial_[node.node()] = results;
-    return exchange_sum(builder_, node.reduce_op(), results, from);
+  const Placement from = placement_of(node.src(0).device());
+  const Parts results = each(node, parts_of(node.src(0)), node.args());
+  u32 across = 0;
+  for (usize i = 0; i < from.axes.size(); ++i)
+    if (from.axes[i].is_split() && (node.arg(1) >> from.axes[i].axis & 1)) across |= 1u << i;
+  if (across == 0) return results;
+  const bool is_constant = has_constant_shape(node);
+  if (is_constant && spans_processes(from.devices)) partial_[node.node()] = {results, across};
+  return combine(builder_, node.reduce_op(), results, from.devices, from.axes, across, is_constant);
+}
+
+// The args of a movement op on each part, for parts of the result.
+Args Sharder::part_args(UOp node, std::span<const MeshAxis> axes) {
+  Args args(node.args().begin(), node.args().end());
+  for (const MeshAxis& one : axes) {
+    if (!one.is_split()) continue;
+    const usize at = static_cast<usize>(one.axis);
+    const i64 size = node.dim(at).value() / parts_along(axes, one.axis);
+    if (node.is(Op::Reshape) || node.is(Op::Expand)) args[at] = size;
+    if (node.is(Op::Pad) || node.is(Op::Shrink)) args[2 * at + 1] = size;
   }
-  return across ? allreduce(builder_, node.reduce_op(), results, from) : results;
+  return args;
 }
 
 Parts Sharder::shard_movement(UOp node) {
   const UOp src = node.src(0);
   const Placement from = placement_of(src.device()), to = placement_of(node.device());
   if (!from.is_split()) return each(node, parts_of(src), node.args());
-  std::vector<Dim> dims;
-  for (usize i = 0; i < node.ndim(); ++i) dims.push_back(node.dim(i));
-  const i64 axis = local_axis(node.op(), src, node.args(), dims, from);
-  if (axis == kReplicated) return shard_moved(node, from, to);
-  Args args(node.args().begin(), node.args().end());
-  const usize at = static_cast<usize>(axis);
-  const i64 share = size_of(node, axis) / from.count();
-  if (node.is(Op::Reshape) || node.is(Op::Expand)) args[at] = share;
-  if (node.is(Op::Pad) || node.is(Op::Shrink)) args[2 * at + 1] = share;
-  return each(node, parts_of(src), args);
+  const MeshAxes axes = local_axes(node, from.axes);
+  if (from.is_line() && axes[0].axis == kReplicated) return shard_moved(node, from, to);
+  // Over mesh axes where parts do not make up the result, it lies in copies.
+  MeshAxes wanted(from.axes.begin(), from.axes.end());
+  for (usize i = 0; i < axes.size(); ++i)
+    if (axes[i].axis == kReplicated) wanted[i].axis = kReplicated;
+  const Parts parts = laid_out(src, with_layout(src.device(), layout_of(wanted)));
+  return each(node, parts, part_args(node, axes));
 }
 
-// Ops on the split axis itself.
+Line line_of(const Placement& placement) { return {placement.devices, placement.layout}; }
+
+// Ops on the split axis itself, over one mesh axis.
 Parts Sharder::shard_moved(UOp node, const Placement& from, const Placement& to) {
-  const usize axis = static_cast<usize>(from.axis);
+  const usize axis = static_cast<usize>(from.layout);
   if (node.is(Op::Flip)) {
     Parts mirrored;
     const Parts& parts = parts_of(node.src(0));
@@ -387,44 +407,46 @@ Parts Sharder::shard_moved(UOp node, const Placement& from, const Placement& to)
     if (node.is(Op::Shrink)) return shard_cut(node, from, to);
     if (to.is_split()) return shard_padded(node, from, to);
   }
-  const Parts all = laid_out(node.src(0), with_axis(node.src(0).device(), kReplicated));
+  const Parts all = laid_out(node.src(0), with_layout(node.src(0).device(), kReplicated));
   return each(node, all, node.args());
 }
 
 // Copies only the elements that are needed.
 Parts Sharder::shard_cut(UOp node, const Placement& from, const Placement& to) {
-  const usize axis = static_cast<usize>(from.axis);
+  const usize axis = static_cast<usize>(from.layout);
   Args args(node.args().begin(), node.args().end());
   Parts parts = parts_of(node.src(0));
   args[2 * axis] = 0;
-  args[2 * axis + 1] = size_of(parts[0], from.axis);
+  args[2 * axis + 1] = size_of(parts[0], from.layout);
   bool cuts_others = false;
   for (usize i = 0; i < node.ndim(); ++i)
     cuts_others |= i != axis && node.dim(i) != node.src(0).dim(i);
   if (cuts_others) parts = each(node, parts, args);
   const i64 start = node.arg(2 * axis);
-  const i64 size = size_of(node, from.axis) / (to.is_split() ? to.count() : 1);
+  const i64 size = size_of(node, from.layout) / (to.is_split() ? to.count() : 1);
   Parts results;
   for (i64 i = 0; i < to.count(); ++i) {
     const i64 at = to.is_split() ? start + i * size : start;
-    results.push_back(builder_.window_of(parts, from, at, size, to.devices[static_cast<usize>(i)]));
+    results.push_back(
+        builder_.window_of(parts, line_of(from), at, size, to.devices[static_cast<usize>(i)]));
   }
   return results;
 }
 
 Parts Sharder::shard_padded(UOp node, const Placement& from, const Placement& to) {
-  const usize axis = static_cast<usize>(from.axis);
-  const i64 before = node.arg(2 * axis), inner = size_of(node.src(0), from.axis);
-  const i64 size = size_of(node, from.axis) / to.count();
+  const usize axis = static_cast<usize>(from.layout);
+  const i64 before = node.arg(2 * axis), inner = size_of(node.src(0), from.layout);
+  const i64 size = size_of(node, from.layout) / to.count();
   Parts values;
   for (i64 i = 0; i < to.count(); ++i) {
     // This part of the result, as elements of the source.
     const i64 low = i * size - before, high = low + size;
     const i64 first = std::clamp<i64>(low, 0, inner), last = std::clamp<i64>(high, 0, inner);
     const u16 device = to.devices[static_cast<usize>(i)];
-    const UOp window = builder_.window_of(parts_of(node.src(0)), from, first, last - first, device);
-    values.push_back(last == first ? builder_.zeros(window, from.axis, size, device)
-                                   : builder_.surround(window, from.axis, first - low, size));
+    const UOp window =
+        builder_.window_of(parts_of(node.src(0)), line_of(from), first, last - first, device);
+    values.push_back(last == first ? builder_.zeros(window, from.layout, size, device)
+                                   : builder_.surround(window, from.layout, first - low, size));
   }
   Args args(node.args().begin(), node.args().end());
   args[2 * axis] = 0;
@@ -439,13 +461,38 @@ Parts Sharder::shard_summed(UOp node) {
   std::vector<UOp> moves;
   UOp sum = node.src(0);
   for (; sum.is(Op::Reshape) || sum.is(Op::Permute); sum = sum.src(0)) moves.push_back(sum);
-  const auto found = partial_.find(sum.node());
-  if (found == partial_.end() || !to.is_split() || !has_constant_shape(node)) return {};
+  if (!partial_.contains(sum.node()) || !to.is_split() || !has_constant_shape(node)) return {};
+  if (!std::ranges::equal(placement_of(sum.src(0).device()).devices, to.devices)) return {};
+  return partial_as(sum, moves, to);
+}
+
+// Along the mesh axis of the sum the result is in parts; along the others it lies as the sum does.
+Parts Sharder::partial_as(UOp sum, std::span<const UOp> moves, const Placement& to) {
+  const Partial partial = partial_.at(sum.node());
   const Placement from = placement_of(sum.src(0).device());
-  if (!std::ranges::equal(from.devices, to.devices)) return {};
-  Parts partial = found->second;
-  for (usize i = moves.size(); i-- > 0;) partial = each(moves[i], partial, moves[i].args());
-  return exchange_sum_parts(builder_, sum.reduce_op(), partial, to, to.axis);
+  MeshAxes lies(from.axes.begin(), from.axes.end()), wanted(to.axes.begin(), to.axes.end());
+  for (usize i = 0; i < lies.size(); ++i)
+    if (partial.across >> i & 1) lies[i].axis = kReplicated;
+  for (usize i = moves.size(); i-- > 0;) {
+    const MeshAxes moved = local_axes(moves[i], lies);
+    for (usize k = 0; k < lies.size(); ++k)
+      if (lies[k].is_split() && !moved[k].is_split()) return {};
+    lies = moved;
+  }
+  if (lies.size() != wanted.size() || !std::has_single_bit(partial.across)) return {};
+  const usize at = static_cast<usize>(std::countr_zero(partial.across));
+  for (usize k = 0; k < lies.size(); ++k)
+    if (lies[k].count != wanted[k].count || (k != at && lies[k].axis != wanted[k].axis)) return {};
+  const i64 axis = wanted[at].axis;
+  if (axis == kReplicated || parts_along(wanted, axis) != wanted[at].count) return {};
+  Parts parts = partial.parts;
+  lies.assign(from.axes.begin(), from.axes.end());
+  lies[at].axis = kReplicated;
+  for (usize i = moves.size(); i-- > 0;) {
+    lies = local_axes(moves[i], lies);
+    parts = each(moves[i], parts, part_args(moves[i], lies));
+  }
+  return combine_parts(builder_, sum.reduce_op(), parts, to.devices, wanted, at, axis);
 }
 
 // Of each process its part: this one's is the source.
@@ -457,11 +504,8 @@ Parts Sharder::shard_united(UOp node) {
       results.push_back(builder_.copy(single(node.src(0), device), device));
       continue;
     }
-    std::vector<i64> sizes;
-    for (usize i = 0; i < node.ndim(); ++i) sizes.push_back(size_of(node, static_cast<i64>(i)));
-    sizes[static_cast<usize>(to.axis)] /= to.count();
-    results.push_back(
-        stand_in(builder_, node, sizes, static_cast<i64>(index_.at(node.node())), device));
+    results.push_back(stand_in(builder_, node, window_of_part(sizes_of(node), to.axes, 0).size,
+                               static_cast<i64>(index_.at(node.node())), device));
   }
   return results;
 }
@@ -478,10 +522,12 @@ Parts Sharder::shard_copied(UOp node) {
   const UOp src = node.src(0);
   const Placement from = placement_of(src.device());
   const u16 device = static_cast<u16>(node.device() - 1);
-  if (spans_processes(from) && !Registry::instance().is_remote(device))
+  if (spans_processes(from.devices) && !Registry::instance().is_remote(device))
     return {builder_.copy(own_copy(src), device)};
-  if (!from.is_split()) return {piece(src, {{&device, 1}, kReplicated}, 0)};
-  return {builder_.window_of(parts_of(src), from, 0, size_of(src, from.axis), device)};
+  if (!from.is_split()) return {piece(src, {{&device, 1}, kReplicated, {}}, 0)};
+  if (!from.is_line())
+    return {builder_.copy(laid_out(src, with_layout(src.device(), kReplicated))[0], device)};
+  return {builder_.window_of(parts_of(src), line_of(from), 0, size_of(src, from.layout), device)};
 }
 
 void Sharder::finish(std::span<const UOp> roots) {
@@ -493,7 +539,7 @@ void Sharder::finish(std::span<const UOp> roots) {
       const Parts& parts = parts_of(root);
       graph_.roots.insert(graph_.roots.end(), parts.begin(), parts.end());
       sharded.count = static_cast<u32>(parts.size());
-      if (is_placement(root.device())) sharded.axis = placement_of(root.device()).axis;
+      if (is_placement(root.device())) sharded.layout = placement_of(root.device()).layout;
     }
     graph_.by_root.push_back(sharded);
   }

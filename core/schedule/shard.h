@@ -23,7 +23,7 @@ namespace doorbell::core {
 // devices.
 struct ShardedRoot {
   u32 first, count;
-  i64 axis;  // of several: see Op::Multi
+  i64 layout;  // of several: see Op::Multi
 };
 
 struct ShardedGraph {

@@ -119,9 +119,8 @@ UOp ShardBuilder::join(std::span<const UOp> pieces, i64 axis) {
   return bits == dtype ? joined : make(Op::Bitcast, dtype, {&joined, 1}, {});
 }
 
-UOp ShardBuilder::window_of(const Parts& parts, const Placement& placement, i64 start, i64 size,
-                            u16 device) {
-  const i64 axis = placement.axis, length = size_at(parts[0], axis);
+UOp ShardBuilder::window_of(const Parts& parts, const Line& line, i64 start, i64 size, u16 device) {
+  const i64 axis = line.axis, length = size_at(parts[0], axis);
   std::vector<UOp> pieces;
   for (usize i = 0; i < parts.size(); ++i) {
     const i64 first = static_cast<i64>(i) * length;

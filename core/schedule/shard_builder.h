@@ -38,7 +38,7 @@ class ShardBuilder {
   UOp join(std::span<const UOp> pieces, i64 axis);
 
   // Elements start..start+size along the split axis of a value made of `parts`, on a device.
-  UOp window_of(const Parts& parts, const Placement& placement, i64 start, i64 size, u16 device);
+  UOp window_of(const Parts& parts, const Line& line, i64 start, i64 size, u16 device);
 
  private:
   ShardedGraph& graph_;

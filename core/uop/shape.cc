@@ -54,6 +54,12 @@ usize movement_shape(Op op, std::span<const UOp> srcs, std::span<const i64> args
   }
 }
 
+// From the shape of a part to that of the whole.
+void multiply_by_parts(i64 layout, i64 devices, Dim* dims) {
+  for (const MeshAxis& one : mesh_axes_of(layout, devices))
+    if (one.is_split()) dims[one.axis] = dims[one.axis].value() * one.count;
+}
+
 }  // namespace
 
 usize infer_shape(Op op, std::span<const UOp> srcs, std::span<const i64> args, Dim* dims) {
@@ -73,14 +79,13 @@ usize infer_shape(Op op, std::span<const UOp> srcs, std::span<const i64> args, D
     }
     case Op::Multi: {
       usize rank = copy_shape(srcs[0], dims);
-      if (args[0] >= 0) dims[args[0]] = dims[args[0]].value() * static_cast<i64>(srcs.size());
+      multiply_by_parts(args[0], static_cast<i64>(srcs.size()), dims);
       return rank;
     }
     case Op::Shard: {
       usize rank = copy_shape(srcs[0], dims);
-      if (args[0] < kUnited) return rank;
-      Dim& size = dims[args[0] - kUnited];
-      size = size.value() * static_cast<i64>(args.size() - 1);
+      if (args[0] >= kUnited && (args[0] & kUnited) != 0)
+        multiply_by_parts(layout_in(args[0]), static_cast<i64>(args.size()) - 1, dims);
       return rank;
     }
     case Op::Copy:

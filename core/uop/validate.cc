@@ -125,13 +125,18 @@ std::string reduction(UOp u, Stage stage) {
   return {};
 }
 
-// Parts along an axis, or copies: -1.
+// Parts, or copies.
 std::string several_devices(UOp u) {
   const bool stored = u.is(Op::Multi);
-  if (u.narg() == 0 || u.arg(0) < -1 || u.arg(0) >= (stored ? kUnited : 2 * kUnited))
-    return "no axis";
+  if (u.narg() == 0 || u.arg(0) < kReplicated || (stored && u.arg(0) != layout_in(u.arg(0))))
+    return "no layout";
   const usize count = stored ? u.nsrc() : u.narg() - 1;
   if (count < 2) return fmt::format("{} devices, expected several", count);
+  i64 mesh = 1;
+  for (const MeshAxis& one : mesh_axes_of(layout_in(u.arg(0)), static_cast<i64>(count)))
+    mesh *= one.count;
+  if (mesh != static_cast<i64>(count))
+    return fmt::format("{} devices, expected a mesh of {}", count, mesh);
   if (!stored) return u.nsrc() == 1 ? "" : fmt::format("{} sources", u.nsrc());
   for (UOp part : u.srcs()) {
     if (!part.is(Op::Buffer)) return fmt::format("a part is {}", name_of(part.op()));

@@ -5,6 +5,7 @@
 #include <nanobind/nanobind.h>
 
 #include "tensor/dist/dist.h"
+#include "tensor/dist/mesh.h"
 
 namespace doorbell::python {
 
@@ -20,6 +21,23 @@ dist::ReduceOp op_of(std::string_view name) {
   for (const auto& [known, op] : kOps)
     if (known == name) return op;
   throw fail(ErrorKind::Invalid, "reduction '{}', expected sum, avg, product, max or min", name);
+}
+
+// "R", "P", or the axis of a Shard: mesh.py has the classes.
+dist::MeshPlacements placements_from(const std::vector<std::string>& names) {
+  dist::MeshPlacements placements;
+  for (const std::string& name : names)
+    placements.push_back(name == "R"   ? dist::Replicate()
+                         : name == "P" ? dist::Partial()
+                                       : dist::Shard(std::stoll(name)));
+  return placements;
+}
+
+std::vector<std::string> names_of(const dist::MeshPlacements& placements) {
+  std::vector<std::string> names;
+  for (const dist::MeshPlacement& one : placements)
+    names.push_back(one == dist::Replicate() ? "R" : std::to_string(one.dim));
+  return names;
 }
 
 }  // namespace
@@ -40,6 +58,22 @@ void define_distributed(nb::module_& module) {
       "_dist_from_local",
       [](const Tensor& x, const DevicesArg& on, i64 axis) { return dist::from_local(x, on, axis); },
       nb::arg("x"), nb::arg("on"), nb::arg("axis"));
+  module.def("_dist_distribute", [](const Tensor& x, const DevicesArg& on, std::vector<i64> shape,
+                                    const std::vector<std::string>& placements) {
+    return dist::distribute_tensor(x, {on, std::move(shape)}, placements_from(placements));
+  });
+  module.def("_dist_distribute_", [](Tensor& x, const DevicesArg& on, std::vector<i64> shape,
+                                     const std::vector<std::string>& placements) {
+    dist::distribute_tensor_(x, {on, std::move(shape)}, placements_from(placements));
+  });
+  module.def("_dist_placements", [](const Tensor& x, const DevicesArg& on, std::vector<i64> shape) {
+    return names_of(dist::placements_of(x, {on, std::move(shape)}));
+  });
+  module.def("_dist_from_local_mesh",
+             [](const Tensor& x, const DevicesArg& on, std::vector<i64> shape,
+                const std::vector<std::string>& placements) {
+               return dist::from_local(x, {on, std::move(shape)}, placements_from(placements));
+             });
   module.def("_dist_to_local", &dist::to_local, nb::arg("x"));
   module.def(
       "_dist_all_reduce",

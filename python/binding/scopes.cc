@@ -142,6 +142,10 @@ void define_devices(nb::module_& module) {
       nb::call_guard<Unlocked>(),
       "Gives memory that was released and is kept for the next tensor of its size back to the "
       "system, on all devices.\n\n>>> doorbell.empty_cache()");
+  module.def(
+      "_memory_peak",
+      [](const std::string& name) { return engine::device(name).allocator().stats().peak; },
+      nb::arg("device"));
   module.def("synchronize", &engine::synchronize, nb::call_guard<Unlocked>(),
              "Waits for all that was launched, on all devices.");
 }

@@ -107,19 +107,12 @@ Tensor of_flip(Step step, usize) {
 // Back to where the source is.
 Tensor of_copy(Step step, usize) { return moved_to(step.gradient, step.node.src(0).device()); }
 
-// The whole of which this process's part is x.
-Tensor united(const Tensor& x, const core::Placement& placement) {
-  std::vector<i64> args{core::kUnited + placement.axis};
-  args.insert(args.end(), placement.devices.begin(), placement.devices.end());
-  const Tensor* src = &x;
-  return make(Op::Shard, x.dtype(), {&src, 1}, args);
-}
-
 // Of the parts of a whole, those of its gradient, and the other way round.
 Tensor of_exchange(Step step, usize source) {
   if (core::is_exchange(step.node)) {
-    const core::Placement from = core::placement_of(step.node.src(0).device());
-    return from.is_split() ? united(step.gradient, from) : of_copy(step, source);
+    const u16 from = step.node.src(0).device();
+    return core::placement_of(from).is_split() ? united(step.gradient, from)
+                                               : of_copy(step, source);
   }
   if (!core::is_united(step.node)) return of_copy(step, source);
   const Tensor there = moved_to(step.gradient, step.node.device());

@@ -57,7 +57,7 @@ std::vector<u16> devices_at(u16 at) {
   return {placement.devices.begin(), placement.devices.end()};
 }
 
-void check_split(const Tensor& x, i64 axis, usize devices) {
+void check_split(const Tensor& x, i64 axis, i64 devices) {
   const Size size = x.size(axis);
   if (!size.is_const()) {
     throw fail(ErrorKind::Unsupported,
@@ -65,7 +65,7 @@ void check_split(const Tensor& x, i64 axis, usize devices) {
                "constant size",
                axis, x.shape().str(), devices);
   }
-  if (size.value() % static_cast<i64>(devices) != 0) {
+  if (size.value() % devices != 0) {
     throw fail(ErrorKind::Invalid,
                "axis {} of shape {} has {} elements, which {} devices cannot share evenly", axis,
                x.shape().str(), size.value(), devices);
@@ -74,8 +74,9 @@ void check_split(const Tensor& x, i64 axis, usize devices) {
 
 Tensor shard_at(const Tensor& x, u16 at) {
   const core::Placement placement = core::placement_of(at);
-  if (placement.is_split()) check_split(x, placement.axis, placement.devices.size());
-  std::vector<i64> args{placement.axis};
+  for (const core::MeshAxis& one : placement.axes)
+    if (one.is_split()) check_split(x, one.axis, core::parts_along(placement.axes, one.axis));
+  std::vector<i64> args{placement.layout};
   args.insert(args.end(), placement.devices.begin(), placement.devices.end());
   const Tensor* src = &x;
   return detail::make(Op::Shard, x.dtype(), {&src, 1}, args);
@@ -104,26 +105,36 @@ Tensor detail::moved_to(const Tensor& x, u16 at) {
 
 Tensor detail::own_part(const Tensor& x) {
   const u16 at = x.uop()->device();
-  const i64 own = core::is_placement(at) ? core::own_part(core::placement_of(at)) : -1;
+  const i64 own = core::is_placement(at) ? core::own_part(core::placement_of(at).devices) : -1;
   if (own < 0)
     throw fail(ErrorKind::Invalid, "a tensor of shape {} on {} has no part in this process",
                x.shape().str(), x.device());
   const core::Placement from = core::placement_of(at);
   std::vector<i64> args{from.devices[static_cast<usize>(own)],
                         static_cast<i64>(core::ExchangeKind::Own), 0, 0};
-  for (i64 size : x.shape().values()) args.push_back(size);
-  if (from.is_split()) args[core::kExchangeArgs + static_cast<usize>(from.axis)] /= from.count();
+  for (i64 size : core::window_of_part(x.shape().values(), from.axes, own).size)
+    args.push_back(size);
   const Tensor* src = &x;
   return make(Op::Copy, x.dtype(), {&src, 1}, args);
+}
+
+Tensor detail::united(const Tensor& x, u16 at) {
+  const core::Placement placement = core::placement_of(at);
+  std::vector<i64> args{core::kUnited + placement.layout};
+  args.insert(args.end(), placement.devices.begin(), placement.devices.end());
+  const Tensor* src = &x;
+  return make(Op::Shard, x.dtype(), {&src, 1}, args);
 }
 
 UOpRef detail::make_storage(u16 at, DType dtype, const std::vector<i64>& sizes,
                             std::span<const std::byte> data) {
   std::vector<i64> own = sizes;
-  i64 axis = core::kReplicated;
-  if (core::is_placement(at)) axis = core::placement_of(at).axis;
-  if (axis != core::kReplicated) own[static_cast<usize>(axis)] /= core::placement_of(at).count();
-  CHECK(axis == core::kReplicated || data.empty(), "data for a value in parts");
+  i64 layout = core::kReplicated;
+  if (core::is_placement(at)) {
+    layout = core::placement_of(at).layout;
+    own = core::window_of_part(sizes, core::placement_of(at).axes, 0).size;
+  }
+  CHECK(layout == core::kReplicated || data.empty(), "data for a value in parts");
   std::vector<UOpRef> owners;
   std::vector<UOp> parts;
   for (u16 number : devices_at(at)) {
@@ -132,7 +143,7 @@ UOpRef detail::make_storage(u16 at, DType dtype, const std::vector<i64>& sizes,
     parts.push_back(*owners.back());
   }
   if (!core::is_placement(at)) return owners[0];
-  return TensorGraph::make(Op::Multi, dtype, parts, {&axis, 1});
+  return TensorGraph::make(Op::Multi, dtype, parts, {&layout, 1});
 }
 
 Tensor detail::stored_at(const Tensor& x, u16 at) {
@@ -164,7 +175,15 @@ std::vector<std::string> Tensor::devices() const { return Devices(device()).name
 std::optional<i64> Tensor::shard_axis() const {
   const u16 at = uop()->device();
   if (!core::is_placement(at) || !core::placement_of(at).is_split()) return std::nullopt;
-  return core::placement_of(at).axis;
+  i64 found = core::kReplicated;
+  for (const core::MeshAxis& one : core::placement_of(at).axes) {
+    if (!one.is_split() || one.axis == found) continue;
+    if (found != core::kReplicated)
+      throw fail(ErrorKind::Invalid, "a tensor on {} lies in parts{}: along more than one axis",
+                 device(), engine::layout_name(at));
+    found = one.axis;
+  }
+  return found;
 }
 
 namespace {
@@ -200,7 +219,7 @@ Tensor Tensor::to(const Devices& devices) const {
 Tensor Tensor::shard(const Devices& devices, std::optional<i64> axis) const {
   const u16 at = detail::device_number_named(devices);
   if (!core::is_placement(at)) return to(devices);
-  const u16 split = axis ? core::with_axis(at, detail::resolve_axis(*axis, ndim())) : at;
+  const u16 split = axis ? core::with_layout(at, detail::resolve_axis(*axis, ndim())) : at;
   if (detail::on_disk(*this)) return copied_from_file(*this, split);
   return uop()->device() == split ? *this : shard_at(*this, split);
 }
@@ -212,21 +231,25 @@ Tensor Tensor::shard_like(const Tensor& other) const {
   if (uop()->device() == at) return *this;
   if (detail::on_disk(*this)) return copied_from_file(*this, at);
   if (placement.is_split() && ndim() != other.ndim()) {
-    throw fail(ErrorKind::Invalid, "shape {} cannot be split as shape {} is along axis {}",
-               shape().str(), other.shape().str(), placement.axis);
+    throw fail(ErrorKind::Invalid, "shape {} cannot be split as shape {} is{}", shape().str(),
+               other.shape().str(), engine::layout_name(at));
   }
   return shard_at(*this, at);
 }
 
-Tensor& Tensor::shard_(const Devices& devices, std::optional<i64> axis) {
-  detail::Cell& cell = this->cell();
-  if (!cell.is_leaf) return replace(shard(devices, axis));
+Tensor& detail::move_(Tensor& x, const std::function<Tensor(const Tensor&)>& to) {
+  Cell& cell = Access::cell(x);
+  if (!cell.is_leaf) return x.replace(to(x));
   NoGradScope no_grad;  // a leaf stays one, with its gradient
-  const Tensor gradient = cell.grad, moved = shard(devices, axis);
+  const Tensor gradient = cell.grad, moved = to(x);
   cell.unlink();
   cell.set_value(moved.uop(), false);
-  if (gradient.defined()) cell.set_gradient(gradient.shard(devices, axis));
-  return *this;
+  if (gradient.defined()) cell.set_gradient(to(gradient));
+  return x;
+}
+
+Tensor& Tensor::shard_(const Devices& devices, std::optional<i64> axis) {
+  return detail::move_(*this, [&](const Tensor& x) { return x.shard(devices, axis); });
 }
 
 Tensor& Tensor::to_(const Devices& devices) { return shard_(devices); }

@@ -159,7 +159,7 @@ Tensor read_disk(const Tensor& x, u16 at) {
   if (core::is_placement(at)) {
     // Where the first is another process's, each reads the file by itself.
     const core::Placement to = core::placement_of(at);
-    const i64 own = std::max<i64>(core::own_part(to), 0);
+    const i64 own = std::max<i64>(core::own_part(to.devices), 0);
     return moved_to(read_disk(x, static_cast<u16>(to.devices[static_cast<usize>(own)] + 1)), at);
   }
   const UOpRef alive = x.uop();

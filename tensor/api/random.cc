@@ -70,7 +70,7 @@ Tensor random_words(const Shape& shape, u16 at) {
   core::UOpRef draw = detail::next_draw(device, count);
   if (detail::observer != nullptr) detail::observer->draw(device, count, draw);
   Tensor state = Tensor::from_uop(std::move(draw));
-  if (several) state = detail::moved_to(state, core::with_axis(at, core::kReplicated));
+  if (several) state = detail::moved_to(state, core::with_layout(at, core::kReplicated));
   const Tensor key = state[0], first = state[1];
   Tensor numbers = Tensor::arange(count, {.dtype = dtypes::u64}).reshape(shape);
   if (several) numbers = detail::moved_to(numbers, at);
@@ -265,7 +265,7 @@ Tensor Tensor::randint_like(i64 low, i64 high, const TensorOptions& options) con
 namespace {
 
 u16 with_copies(u16 at) {
-  return core::is_placement(at) ? core::with_axis(at, core::kReplicated) : at;
+  return core::is_placement(at) ? core::with_layout(at, core::kReplicated) : at;
 }
 
 // The first of `weights` (rows, n) whose running sum exceeds the draw (rows, count).

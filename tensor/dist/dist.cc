@@ -12,6 +12,7 @@
 #include "tensor/api/node.h"
 #include "tensor/api/sharding.h"
 #include "tensor/dist/connect.h"
+#include "tensor/dist/mesh.h"
 #include "tensor/engine/kernel_compiler.h"
 #include "tensor/engine/must.h"
 #include "tensor/engine/realize.h"
@@ -85,25 +86,26 @@ Devices devices(std::string_view device) {
   return names;
 }
 
-Tensor from_local(const Tensor& x, const Devices& on, i64 axis) {
-  const u16 at = doorbell::detail::device_number_named(on);
-  if (!core::is_placement(at)) return x.to(on);
+Tensor detail::united_part(const Tensor& x, u16 at) {
   const core::Placement placement = core::placement_of(at);
   if (core::is_placement(x.uop()->device()))
     throw fail(ErrorKind::Invalid, "this process's part is on {}, expected one device", x.device());
-  if (!core::can_exchange(placement) || core::own_part(placement) < 0)
+  if (!core::can_exchange(placement.devices) || core::own_part(placement.devices) < 0)
     throw fail(ErrorKind::Invalid,
                "devices {} are not one of each process with this one among them",
                engine::device_name(at));
   if (!x.shape().is_const())
     throw fail(ErrorKind::Unsupported, "a part of shape {} has no constant size", x.shape().str());
+  return doorbell::detail::united(x, at);
+}
+
+Tensor from_local(const Tensor& x, const Devices& on, i64 axis) {
+  const u16 at = doorbell::detail::device_number_named(on);
+  if (!core::is_placement(at)) return x.to(on);
   const i64 rank = static_cast<i64>(x.ndim()), resolved = axis < 0 ? axis + rank : axis;
   if (resolved < 0 || resolved >= rank)
     throw fail(ErrorKind::Invalid, "axis {} of shape {}", axis, x.shape().str());
-  std::vector<i64> args{core::kUnited + resolved};
-  args.insert(args.end(), placement.devices.begin(), placement.devices.end());
-  const Tensor* src = &x;
-  return doorbell::detail::make(Op::Shard, x.dtype(), {&src, 1}, args);
+  return detail::united_part(x, core::with_layout(at, resolved));
 }
 
 Tensor to_local(const Tensor& x) {

@@ -132,6 +132,10 @@ Buffer& buffer_of(UOp node) {
 
 namespace {
 
+bool is_remote(UOp part) {
+  return Registry::instance().is_remote(static_cast<u16>(part.device() - 1));
+}
+
 void read_buffer(UOp node, std::span<std::byte> out) {
   Buffer& buffer = buffer_of(node);
   if (Registry::instance().is_remote(buffer.device().index()))
@@ -145,16 +149,43 @@ void read_buffer(UOp node, std::span<std::byte> out) {
   must(buffer.copy_out(out.data(), static_cast<i64>(out.size())));
 }
 
-// Rows of the parts, one part after the other in each row of the whole.
-void read_split(UOp node, usize axis, std::span<std::byte> out) {
-  usize rows = 1;
-  for (usize i = 0; i < axis; ++i) rows *= static_cast<usize>(node.dim(i).value());
-  const usize share = out.size() / node.nsrc(), row = share / rows;
-  std::vector<std::byte> part(share);
+// What a part has, row by row of the last axis, to its window of a value of these sizes.
+void place_part(std::span<const std::byte> part, const core::PartWindow& window,
+                std::span<const i64> sizes, i64 bytes, std::span<std::byte> out) {
+  const usize rank = sizes.size();
+  const usize row = static_cast<usize>(window.size[rank - 1] * bytes);
+  std::vector<i64> at(rank, 0);
+  for (usize from = 0; from < part.size(); from += row) {
+    i64 to = 0;
+    for (usize i = 0; i < rank; ++i) to = to * sizes[i] + window.first[i] + at[i];
+    std::memcpy(out.data() + to * bytes, part.data() + from, row);
+    for (usize i = rank - 1; i-- > 0;) {
+      if (++at[i] < window.size[i]) break;
+      at[i] = 0;
+    }
+  }
+}
+
+void read_split(UOp node, std::span<std::byte> out) {
+  if (out.empty()) return;
+  const core::MeshAxes axes = core::mesh_axes_of(node.arg(0), node.nsrc());
+  std::vector<i64> sizes;
+  for (usize i = 0; i < node.ndim(); ++i) sizes.push_back(node.dim(i).value());
+  // Of copies one, in memory of this process where there is one.
+  std::vector<std::pair<core::PartWindow, UOp>> parts;
   for (usize i = 0; i < node.nsrc(); ++i) {
-    read_buffer(node.src(i), part);
-    for (usize r = 0; r < rows; ++r)
-      std::memcpy(out.data() + (r * node.nsrc() + i) * row, part.data() + r * row, row);
+    core::PartWindow window = core::window_of_part(sizes, axes, static_cast<i64>(i));
+    const auto same = [&](const auto& part) { return part.first == window; };
+    const auto found = std::ranges::find_if(parts, same);
+    if (found == parts.end())
+      parts.emplace_back(std::move(window), node.src(i));
+    else if (is_remote(found->second))
+      found->second = node.src(i);
+  }
+  std::vector<std::byte> bytes(out.size() / parts.size());
+  for (const auto& [window, part] : parts) {
+    read_buffer(part, bytes);
+    place_part(bytes, window, sizes, node.dtype().bytes(), out);
   }
 }
 
@@ -162,14 +193,24 @@ void read_split(UOp node, usize axis, std::span<std::byte> out) {
 
 void read_bytes(UOp node, std::span<std::byte> out) {
   if (!node.is(core::Op::Multi)) return read_buffer(node, out);
-  const i64 axis = node.arg(0);
-  if (axis == core::kReplicated) {
+  if (node.arg(0) == core::kReplicated) {
     for (UOp copy : node.srcs())
-      if (!Registry::instance().is_remote(static_cast<u16>(copy.device() - 1)))
-        return read_buffer(copy, out);
+      if (!is_remote(copy)) return read_buffer(copy, out);
     return read_buffer(node.src(0), out);
   }
-  read_split(node, static_cast<usize>(axis), out);
+  read_split(node, out);
+}
+
+std::string layout_name(u16 device) {
+  if (!core::is_placement(device)) return {};
+  const core::Placement placement = core::placement_of(device);
+  if (!placement.is_split()) return {};
+  if (placement.is_line()) return fmt::format(" along axis {}", placement.layout);
+  std::string text = " along axes";
+  for (const core::MeshAxis& one : placement.axes)
+    text += one.is_split() ? fmt::format(" {} over {}", one.axis, one.count)
+                           : fmt::format(" none over {}", one.count);
+  return text;
 }
 
 std::string device_name(u16 device) {

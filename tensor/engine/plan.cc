@@ -276,7 +276,7 @@ core::UOpRef holder_of(const core::ShardedRoot& root, std::span<const core::UOpR
   std::vector<core::UOp> parts;
   for (const core::UOpRef& buffer : buffers.subspan(root.first, root.count))
     parts.push_back(*buffer);
-  return core::TensorGraph::make(core::Op::Multi, parts[0].dtype(), parts, {&root.axis, 1});
+  return core::TensorGraph::make(core::Op::Multi, parts[0].dtype(), parts, {&root.layout, 1});
 }
 
 }  // namespace doorbell::engine

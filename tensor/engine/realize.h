@@ -64,6 +64,8 @@ core::Device& device_at(u16 number);
 core::Device& device_of(core::UOp node);
 // "CPU", or "CPU,CPU:1" for a placement: of Node::device, which is not 0.
 std::string device_name(u16 device);
+// " along axis 0" for a value in parts, which follows the name; nothing for others.
+std::string layout_name(u16 device);
 // Waits for everything launched on all open devices.
 void synchronize();
 

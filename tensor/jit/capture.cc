@@ -344,7 +344,7 @@ std::vector<UOpRef> Capture::buffers_of(std::span<const UOpRef> results) {
     program_->has_parts_ |= several;
     program_->results_.push_back({.first = static_cast<u32>(buffers.size()),
                                   .count = part_count(held),
-                                  .axis = several ? held.arg(0) : core::kReplicated});
+                                  .layout = several ? held.arg(0) : core::kReplicated});
     for (u32 i = 0; i < part_count(held); ++i) buffers.emplace_back(part_of(held, i));
   }
   return buffers;

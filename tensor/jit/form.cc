@@ -31,8 +31,7 @@ std::string Form::str() const {
   std::string text = std::string(core::long_name_of(dtype.scalar)) + " of shape " + shape.str();
   if (device == 0) return text;
   text += " on " + engine::device_name(device);
-  if (core::is_placement(device) && core::placement_of(device).is_split())
-    text += " along axis " + std::to_string(core::placement_of(device).axis);
+  text += engine::layout_name(device);
   return text;
 }
 

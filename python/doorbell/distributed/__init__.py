@@ -13,16 +13,19 @@ with ranks is one value of all processes: every process must do the same with it
 from __future__ import annotations
 
 import datetime
+from collections.abc import Sequence
 
 from doorbell import _doorbell
 from doorbell._doorbell import Tensor
-from doorbell.distributed import checkpoint, functional, optim
-from doorbell.distributed.mesh import DeviceMesh, init_device_mesh
+from doorbell.distributed import checkpoint, fsdp, functional, mesh, optim, pipelining
+from doorbell.distributed.mesh import (DeviceMesh, Partial, Placement, Replicate, Shard, distribute_tensor,
+                                       distribute_tensor_, init_device_mesh, placements_of, redistribute)
 
-__all__ = ["DeviceMesh", "ReduceOp", "all_gather", "all_gather_into_tensor", "all_reduce", "all_to_all_single",
-           "barrier", "broadcast", "checkpoint", "devices", "from_local", "functional", "get_local_rank", "get_rank",
+__all__ = ["DeviceMesh", "Partial", "Placement", "ReduceOp", "Replicate", "Shard", "all_gather",
+           "all_gather_into_tensor", "all_reduce", "all_to_all_single", "barrier", "broadcast", "checkpoint", "devices",
+           "distribute_tensor", "distribute_tensor_", "from_local", "fsdp", "functional", "get_local_rank", "get_rank",
            "get_world_size", "init_device_mesh", "init_process_group", "is_available", "is_initialized", "optim",
-           "recv", "reduce_scatter_tensor", "send", "to_local"]
+           "pipelining", "placements_of", "recv", "redistribute", "reduce_scatter_tensor", "send", "to_local"]
 
 
 class ReduceOp:
@@ -76,8 +79,14 @@ def barrier() -> None:
     _doorbell._dist_barrier()
 
 
-def from_local(tensor: Tensor, on: list[str] | None = None, dim: int = 0) -> Tensor:
-    """One value of all processes, of which each has a part along an axis: this one's is the tensor."""
+def from_local(tensor: Tensor, on: list[str] | DeviceMesh | None = None, dim: int = 0,
+               placements: Sequence[Placement] | None = None) -> Tensor:
+    """One value of all processes, of which each has a part along an axis: this one's is the tensor. With placements
+    each has what they say over a mesh: a part, a copy, or a summand."""
+    if isinstance(on, DeviceMesh):
+        if placements is None:
+            raise ValueError("a mesh without placements")
+        return _doorbell._dist_from_local_mesh(tensor, on.devices(), list(on.shape), mesh._names(placements))
     return _doorbell._dist_from_local(tensor, on or devices(), dim)
 
 

@@ -52,8 +52,8 @@ def _sync(path: str) -> None:
 def _replace(made: str, path: str) -> None:
     """The folder `made` takes the name `path`; what had it goes."""
     old = f"{path}.old"
-    _remove(old)
-    if os.path.isdir(path):
+    if os.path.isdir(path):  # else the old one may be the only whole one
+        _remove(old)
         os.rename(path, old)
     os.rename(made, path)
     _remove(old)

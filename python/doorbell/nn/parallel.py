@@ -11,32 +11,68 @@ from __future__ import annotations
 from typing import Any
 
 from doorbell._doorbell import Linear, Tensor
+from doorbell.distributed.mesh import (DeviceMesh, Placement, Replicate, Shard, distribute_tensor, distribute_tensor_,
+                                       placements_of)
 from doorbell.nn import state
 
 __all__ = ["ColumnParallelLinear", "DataParallel", "DistributedDataParallel", "RowParallelLinear", "replicate"]
 
 
+class _Over:
+    """The devices over which a value is shared out: those of a list, or those along an axis of a mesh, where it keeps
+    what it is over the other axes."""
+
+    def __init__(self, devices: list[str] | DeviceMesh, mesh_dim: str) -> None:
+        self.mesh = devices if isinstance(devices, DeviceMesh) else DeviceMesh(devices, (len(devices),), (mesh_dim,))
+        self.at, self.devices = self.mesh.axis(mesh_dim), self.mesh.devices()
+
+    def _others(self, tensor: Tensor) -> list[Placement]:
+        if list(tensor.devices) != self.devices:
+            return [Replicate() for _ in self.mesh.shape]
+        return placements_of(tensor, self.mesh)
+
+    def place(self, tensor: Tensor, placement: Placement) -> Tensor:
+        placements = self._others(tensor)
+        placements[self.at] = placement
+        return distribute_tensor(tensor, self.mesh, placements)
+
+    def split(self, tensor: Tensor, dim: int) -> Tensor:
+        return self.place(tensor, Shard(dim % tensor.ndim))
+
+    def copied(self, tensor: Tensor) -> Tensor:
+        return self.place(tensor, Replicate())
+
+    def split_(self, tensor: Tensor, dim: int) -> None:
+        placements = self._others(tensor)
+        placements[self.at] = Shard(dim)
+        distribute_tensor_(tensor, self.mesh, placements)
+
+
 def replicate(model: Any, devices: list[str]) -> Any:
-    """A copy of all tensors of a model on each of the devices; gives the model."""
+    """A copy of all tensors of a model on each of the devices, but for those that lie on these already; gives the
+    model."""
     for tensor in state.get_state_dict(model).values():
-        tensor.to_(devices)
+        if list(tensor.devices) != list(devices):
+            tensor.to_(devices)
     return model
 
 
 class DataParallel:
-    """A model with a copy on each device, whose inputs are shared out along their first axis.
+    """A model with a copy on each device, whose inputs are shared out along their first axis. Over a mesh the inputs
+    are shared out over one of its axes; layers that lie in parts over the others stay so.
 
     >>> net = nn.parallel.DataParallel(nn.Linear(2, 3), ["CPU", "CPU:1"])
     >>> net(Tensor.ones(4, 2)).device
     'CPU,CPU:1'
     """
 
-    def __init__(self, module: Any, devices: list[str]) -> None:
-        self.module, self.devices = replicate(module, devices), list(devices)
+    def __init__(self, module: Any, devices: list[str] | DeviceMesh, mesh_dim: str = "data") -> None:
+        self.over = _Over(devices, mesh_dim)
+        self.module, self.devices = replicate(module, self.over.devices), self.over.devices
 
     def _shared(self, value: Any) -> Any:
         if isinstance(value, Tensor) and value.ndim > 0 and list(value.devices) != self.devices:
-            return value.shard(self.devices, axis=0)
+            return self.over.split(value, 0)
         return value
 
     def __call__(self, *inputs: Any, **named: Any) -> Any:
@@ -58,23 +94,25 @@ DistributedDataParallel = DataParallel
 
 
 class ColumnParallelLinear:
-    """A linear layer of which each device computes some outputs: its weight lies in parts along them.
+    """A linear layer of which each device computes some outputs: its weight lies in parts along them. Of a mesh, the
+    devices along one of its axes share it, and the others have copies.
 
     >>> layer = nn.parallel.ColumnParallelLinear(2, 4, ["CPU", "CPU:1"])
     >>> layer(Tensor.ones(3, 2)).shard_axis
     1
     """
 
-    def __init__(self, in_features: int, out_features: int, devices: list[str], bias: bool = True) -> None:
+    def __init__(self, in_features: int, out_features: int, devices: list[str] | DeviceMesh, bias: bool = True,
+                 mesh_dim: str = "model") -> None:
         layer = Linear(in_features, out_features, bias=bias)
-        self.devices = list(devices)
+        self._over = _Over(devices, mesh_dim)
         self.weight, self.bias = layer.weight, layer.bias
-        self.weight.shard_(self.devices, 0)
+        self._over.split_(self.weight, 0)
         if self.bias is not None:
-            self.bias.shard_(self.devices, 0)
+            self._over.split_(self.bias, 0)
 
     def __call__(self, x: Tensor) -> Tensor:
-        y = x.to(self.devices).matmul(self.weight.T)
+        y = self._over.copied(x).matmul(self.weight.T)
         return y if self.bias is None else y + self.bias
 
 
@@ -86,14 +124,15 @@ class RowParallelLinear:
     (3, 2)
     """
 
-    def __init__(self, in_features: int, out_features: int, devices: list[str], bias: bool = True) -> None:
+    def __init__(self, in_features: int, out_features: int, devices: list[str] | DeviceMesh, bias: bool = True,
+                 mesh_dim: str = "model") -> None:
         layer = Linear(in_features, out_features, bias=bias)
-        self.devices = list(devices)
+        self._over = _Over(devices, mesh_dim)
         self.weight, self.bias = layer.weight, layer.bias
-        self.weight.shard_(self.devices, 1)
+        self._over.split_(self.weight, 1)
         if self.bias is not None:
-            self.bias.to_(self.devices)
+            self.bias.to_(self._over.devices)
 
     def __call__(self, x: Tensor) -> Tensor:
-        y = x.shard(self.devices, axis=-1).matmul(self.weight.T)
+        y = self._over.split(x, -1).matmul(self.weight.T)
         return y if self.bias is None else y + self.bias

@@ -16,9 +16,8 @@ namespace {
 using namespace test;  // NOLINT
 
 // A stored value over so many devices, from 0 on. Ids that the texts below show.
-UOpRef stored(const Sizes& shape, i64 axis, i64 devices, i64 id = 900) {
-  Sizes own = shape;
-  if (axis >= 0) own[static_cast<usize>(axis)] /= devices;
+UOpRef stored(const Sizes& shape, i64 layout, i64 devices, i64 id = 900) {
+  const Sizes own = window_of_part(shape, mesh_axes_of(layout, devices), 0).size;
   std::vector<UOpRef> owners;
   std::vector<UOp> parts;
   for (i64 device = 0; device < devices; ++device) {
@@ -27,10 +26,10 @@ UOpRef stored(const Sizes& shape, i64 axis, i64 devices, i64 id = 900) {
     owners.push_back(TensorGraph::make(Op::Buffer, dtypes::f32, {}, args));
     parts.push_back(*owners.back());
   }
-  return TensorGraph::make(Op::Multi, dtypes::f32, parts, {&axis, 1});
+  return TensorGraph::make(Op::Multi, dtypes::f32, parts, {&layout, 1});
 }
-UOpRef shard(const UOpRef& x, i64 axis, i64 devices) {
-  std::vector<i64> args{axis};
+UOpRef shard(const UOpRef& x, i64 layout, i64 devices) {
+  std::vector<i64> args{layout};
   for (i64 device = 0; device < devices; ++device) args.push_back(device);
   const UOp src = *x;
   return TensorGraph::make(Op::Shard, x->dtype(), {&src, 1}, args);
@@ -72,7 +71,7 @@ TEST(Shard, OneNodePerDevice) {
   const Sharded result = sharded({mul(x, constant(2))});
   ASSERT_EQ(result.graph.roots.size(), 2u);
   EXPECT_EQ(result.graph.by_root[0].count, 2u);
-  EXPECT_EQ(result.graph.by_root[0].axis, 0);
+  EXPECT_EQ(result.graph.by_root[0].layout, 0);
   EXPECT_EQ(print_tensor_graph(result.graph.roots[1]),
             "%0 = Buffer:f32 {901, 0, 1, 2, 6}\n"
             "%1 = Const:f32 2\n"
@@ -130,6 +129,29 @@ TEST(Shard, WorkOfMatrixProducts) {
   // device, where it is read as it came.
   const UOpRef wide = stored({6, 4}, 1, 4, 940);
   EXPECT_EQ(sharded({matmul(rows, wide)}).copies, 12u);
+}
+
+i64 over_mesh(i64 first, i64 second) { return layout_of(MeshAxes{{2, first}, {2, second}}); }
+
+TEST(Shard, WorkOverMeshes) {
+  const UOpRef x = stored({8, 6}, over_mesh(0, kReplicated), 4);
+  const UOpRef w = stored({6, 4}, over_mesh(kReplicated, 1), 4, 910);
+  const UOpRef y = matmul(x, w);
+  EXPECT_EQ(sharded({y}).work(), "4 kernels, 0 copies");
+  // The weight's gradient: a sum in each column of the mesh, where each has a copy of the other's.
+  EXPECT_EQ(sharded({matmul(permute(x, {1, 0}), y)}).copies, 4u);
+  // Over both mesh axes at once: each of four to three others.
+  EXPECT_EQ(sharded({sum(y, 3)}).copies, 12u);
+}
+
+// Device 3 has the last rows of the last columns.
+TEST(Shard, PartsOfWholesOverMeshes) {
+  const Sharded result = sharded({shard(buffer({4, 6}, dtypes::f32, 3), over_mesh(0, 1), 4)});
+  const UOp last = result.graph.roots[3];
+  EXPECT_EQ(std::vector<i64>(last.args().begin(), last.args().end()),
+            (std::vector<i64>{0, 2, 3, 3}));
+  EXPECT_EQ(std::vector<i64>(last.src(0).args().begin(), last.src(0).args().end()),
+            (std::vector<i64>{2, 2, 0, 6}));
 }
 
 TEST(Shard, WorkOfAllreduce) {

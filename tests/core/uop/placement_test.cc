@@ -11,16 +11,21 @@ using namespace test;  // NOLINT
 
 const u16 kDevices[] = {0, 1};
 
-// A value of this shape over devices 0 and 1.
-UOpRef split(const Sizes& shape, i64 axis) {
-  Sizes own = shape;
-  if (axis >= 0) own[static_cast<usize>(axis)] /= 2;
-  const UOpRef a = buffer(own, dtypes::f32, 0), b = buffer(own, dtypes::f32, 1);
-  return TensorGraph::make(Op::Multi, dtypes::f32, {*a, *b}, {axis});
+// A value of this shape over devices 0, 1 and so on.
+UOpRef over(const Sizes& shape, i64 layout, i64 devices) {
+  const Sizes own = window_of_part(shape, mesh_axes_of(layout, devices), 0).size;
+  std::vector<UOpRef> owners;
+  std::vector<UOp> parts;
+  for (i64 device = 0; device < devices; ++device) {
+    owners.push_back(buffer(own, dtypes::f32, device));
+    parts.push_back(*owners.back());
+  }
+  return TensorGraph::make(Op::Multi, dtypes::f32, parts, {&layout, 1});
 }
+UOpRef split(const Sizes& shape, i64 axis) { return over(shape, axis, 2); }
 i64 axis_of(const UOpRef& x) {
   EXPECT_TRUE(is_placement(x->device()));
-  return placement_of(x->device()).axis;
+  return placement_of(x->device()).layout;
 }
 
 TEST(Placement, IsInternedByDevicesAndAxis) {
@@ -29,8 +34,8 @@ TEST(Placement, IsInternedByDevicesAndAxis) {
   EXPECT_EQ(intern_placement(kDevices, 0), rows);
   EXPECT_NE(intern_placement(kDevices, 1), rows);
   EXPECT_NE(intern_placement(other, 0), rows);
-  EXPECT_EQ(with_axis(rows, kReplicated), intern_placement(kDevices, kReplicated));
-  EXPECT_TRUE(devices_compatible(rows, with_axis(rows, 2)));
+  EXPECT_EQ(with_layout(rows, kReplicated), intern_placement(kDevices, kReplicated));
+  EXPECT_TRUE(devices_compatible(rows, with_layout(rows, 2)));
   EXPECT_TRUE(devices_compatible(rows, 0));
   EXPECT_FALSE(devices_compatible(rows, 1));
   EXPECT_FALSE(devices_compatible(rows, intern_placement(other, 0)));
@@ -101,6 +106,56 @@ TEST(Placement, OfMoves) {
   EXPECT_EQ(shape_of(*rows), (Sizes{4, 6}));
   EXPECT_EQ(copy(rows, 1)->device(), 2);
   EXPECT_EQ(axis_of(assign(split({4, 6}, 1), rows)), 1);
+}
+
+// A value of this shape over a mesh of 2 x 2 devices.
+UOpRef over_mesh(const Sizes& shape, i64 first, i64 second) {
+  return over(shape, layout_of(MeshAxes{{2, first}, {2, second}}), 4);
+}
+// Over the mesh axes as they were, where the layout has not made one of them.
+std::vector<i64> axes_of(const UOpRef& x) {
+  MeshAxes own = mesh_axes_of(axis_of(x), 4), mesh{{2, kReplicated}, {2, kReplicated}};
+  EXPECT_TRUE(refine(&own, &mesh));
+  return {own[0].axis, own[1].axis};
+}
+using Axes = std::vector<i64>;
+
+TEST(Placement, OverMeshAxesOfEachSource) {
+  const UOpRef rows = over_mesh({4, 8}, 0, kReplicated);
+  EXPECT_EQ(shape_of(*rows), (Sizes{4, 8}));
+  EXPECT_EQ(axes_of(rows), (Axes{0, kReplicated}));
+  // Each mesh axis by itself.
+  EXPECT_EQ(axes_of(add(rows, over_mesh({8}, kReplicated, 0))), (Axes{0, 1}));
+  EXPECT_EQ(axes_of(add(rows, over_mesh({4, 8}, kReplicated, kReplicated))),
+            (Axes{0, kReplicated}));
+  // The larger one where both say something.
+  EXPECT_EQ(axes_of(add(rows, over_mesh({8}, 0, kReplicated))), (Axes{0, kReplicated}));
+  // A size that four cannot share stays in two.
+  const UOpRef two = over_mesh({2, 8}, 0, kReplicated);
+  EXPECT_EQ(axes_of(add(two, over_mesh({2, 8}, kReplicated, 0))), (Axes{0, kReplicated}));
+  EXPECT_EQ(axes_of(add(rows, over_mesh({4, 8}, kReplicated, 0))), (Axes{0, 0}));
+}
+
+TEST(Placement, OverMeshAxesOfMovesAndSums) {
+  const UOpRef x = over_mesh({4, 6, 8}, 0, 2);
+  EXPECT_EQ(axes_of(permute(x, {2, 0, 1})), (Axes{1, 0}));
+  EXPECT_EQ(axes_of(sum(x, 1)), (Axes{kReplicated, 2}));
+  EXPECT_EQ(axes_of(sum(x, 5)), (Axes{kReplicated, kReplicated}));
+  EXPECT_EQ(axes_of(reshape(x, {24, 8})), (Axes{0, 1}));
+  EXPECT_EQ(axes_of(reshape(x, {4, 48})), (Axes{0, kReplicated}));
+  // What elements move along becomes copies over that mesh axis alone.
+  EXPECT_EQ(axes_of(flip(x, 4)), (Axes{0, kReplicated}));
+  EXPECT_EQ(axes_of(shrink(x, {{0, 2}, {0, 6}, {0, 8}})), (Axes{kReplicated, 2}));
+}
+
+// A batch in parts over one mesh axis, a weight over the other: the product is in parts over both,
+// the weight's gradient is summed over the first.
+TEST(Placement, OverMeshAxesOfMatrixProducts) {
+  const UOpRef x = over_mesh({4, 6}, 0, kReplicated), w = over_mesh({6, 8}, kReplicated, 1);
+  const UOpRef y = matmul(x, w);
+  EXPECT_EQ(axes_of(y), (Axes{0, 1}));
+  EXPECT_EQ(axes_of(matmul(permute(x, {1, 0}), y)), (Axes{kReplicated, 1}));
+  EXPECT_EQ(axes_of(matmul(y, permute(w, {1, 0}))), (Axes{0, kReplicated}));
 }
 
 }  // namespace

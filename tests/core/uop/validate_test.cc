@@ -40,7 +40,7 @@ TEST(Validate, ChecksSeveralDevices) {
   EXPECT_EQ(with("%2 = Multi:f32(%0) {0}\n"), "1 devices, expected several");
   EXPECT_EQ(with("%2 = Multi:f32(%0, %1) {0}\n"), "i32 in a value of f32");
   EXPECT_EQ(with("%2 = Neg:f32(%0)\n%3 = Multi:f32(%0, %2) {0}\n"), "a part is Neg");
-  EXPECT_EQ(with("%2 = Multi:f32(%0, %0) {-2}\n"), "no axis");
+  EXPECT_EQ(with("%2 = Multi:f32(%0, %0) {-2}\n"), "no layout");
   EXPECT_EQ(with("%2 = Shard:f32(%0) {0, 3}\n"), "1 devices, expected several");
 }
 

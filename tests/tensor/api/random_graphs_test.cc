@@ -40,5 +40,11 @@ TEST(RandomGraphs, MatchOnSeveralDevices) {
     check(seed, seed % 2 == 0 ? "CPU,CPU:1" : "CPU:2,CPU,CPU:1");
 }
 
+TEST(RandomGraphs, MatchOverMeshes) {
+  const u32 first = setting("DOORBELL_SEED", 1), count = setting("DOORBELL_GRAPHS", 60);
+  for (u32 seed = first; seed < first + count && !HasFailure(); ++seed)
+    check(seed, "CPU,CPU:1,CPU:2,CPU:3");
+}
+
 }  // namespace
 }  // namespace doorbell::test
