@@ -1,8 +1,14 @@
-// Finds a build id among the ELF notes of loaded programs and libraries.
+// Finds a build id among the ELF notes of loaded programs and libraries, or the id that macOS has
+// in a load command.
 #include "codegen/compile/build_id.h"
 
 #include <fmt/format.h>
+#if defined(__APPLE__)
+#include <dlfcn.h>
+#include <mach-o/loader.h>
+#else
 #include <link.h>
+#endif
 
 #include <cstring>
 
@@ -11,6 +17,27 @@
 namespace doorbell::codegen {
 
 namespace {
+
+#if defined(__APPLE__)
+
+std::string find(const void* address) {
+  Dl_info found{};
+  if (dladdr(address, &found) == 0) return {};
+  const auto* header = static_cast<const mach_header_64*>(found.dli_fbase);
+  const u8* at = reinterpret_cast<const u8*>(header + 1);
+  for (u32 i = 0; i < header->ncmds; ++i) {
+    uuid_command command{};
+    std::memcpy(&command, at, sizeof(load_command));
+    if (command.cmd == LC_UUID) {
+      std::memcpy(&command, at, sizeof command);
+      return std::string(reinterpret_cast<const char*>(command.uuid), sizeof command.uuid);
+    }
+    at += command.cmdsize;
+  }
+  return {};
+}
+
+#else
 
 struct Search {
   ElfW(Addr) address;  // an address in the program or library with the id
@@ -59,11 +86,13 @@ std::string find(const void* address) {
   return search.id;
 }
 
+#endif
+
 }  // namespace
 
 const std::string& build_id() {
   static const auto* id = [] {
-    std::string found = find(reinterpret_cast<const void*>(&visit));
+    std::string found = find(reinterpret_cast<const void*>(&build_id));
     return new std::string(found.empty() ? __DATE__ " " __TIME__ : found);
   }();
   return *id;

@@ -31,7 +31,9 @@ Result<core::Allocation> HostAllocator::allocate(i64 bytes) {
     return fail(ErrorKind::OutOfMemory, "the host refuses");
   }
   // Advice only: without huge pages the memory is as good, but slower to touch first.
+#ifdef MADV_HUGEPAGE
   if (huge) madvise(block, static_cast<usize>(round_up(bytes, alignment)), MADV_HUGEPAGE);
+#endif
   return core::Allocation{block, reinterpret_cast<u64>(block), nullptr, bytes};
 }
 
