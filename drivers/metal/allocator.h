@@ -18,11 +18,18 @@ struct Memory {
   Id handle;
   u8* host;
   i64 bytes;
+  const u64 number;  // no other has it, before or after
   // The last work on it, as Context numbers it.
   std::atomic<u64> last_use{0};
 
   Memory(Owned owned, Id id, u8* contents, i64 length)
-      : buffer(std::move(owned)), handle(id), host(contents), bytes(length) {}
+      : buffer(std::move(owned)), handle(id), host(contents), bytes(length), number(next()) {}
+
+ private:
+  static u64 next() {
+    static constinit std::atomic<u64> last{0};
+    return last.fetch_add(1, std::memory_order_relaxed) + 1;
+  }
 };
 
 inline Memory& memory_of(const core::Allocation& allocation) {

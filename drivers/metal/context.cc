@@ -53,6 +53,11 @@ void Context::read_info(const Options& options) {
   const Id process = api_.send<Id>(api_.process_info, api_.sel.process_info);
   info_.bfloat = options.bfloat && info_.apple7 &&
                  api_.send<bool>(process, api_.sel.is_at_least, OsVersion{14, 0, 0});
+  // Before M3, commands of an indirect command buffer crash the GPU unless each pipeline is set
+  // outside of it too. [tinygrad/tinygrad tinygrad/runtime/graph/metal.py, "FIX_METAL_ICB", at
+  // 0026097]
+  info_.indirect = options.indirect && trace_ == nullptr &&
+                   api_.send<bool>(device(), api_.sel.supports_family, kFamilyApple9);
   info_.unified = api_.send<bool>(device(), api_.sel.has_unified_memory);
   info_.buffer_bytes = number(api_.sel.max_buffer_length);
   info_.memory_bytes = number(api_.sel.working_set);

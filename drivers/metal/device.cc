@@ -10,6 +10,7 @@
 #include "base/util/hash.h"
 #include "base/util/try.h"
 #include "core/device/caching_allocator.h"
+#include "drivers/metal/indirect.h"
 #include "drivers/metal/program.h"
 
 namespace doorbell::metal {
@@ -55,6 +56,9 @@ class Opened final : public MetalDevice {
     Context::Lock lock(context_->mutex());
     context_->flush();
   }
+  Result<std::unique_ptr<hcq::LaunchBatch>> make_batch(usize launches) override {
+    return IndirectLaunches::make(*context_, launches);
+  }
   Result<void> launch_error() override { return context_->take_error(); }
   Result<void> usable() override { return context_->usable(); }
   bool adds_spans() const override { return is_traced_; }
@@ -99,9 +103,12 @@ Result<Owned> Opened::compile(std::string_view name, std::string_view source) {
   const Owned function(
       api, api.send<Id>(library.get(), api.sel.new_function, api.string_of(std::string(name))));
   if (function.get() == nullptr) return refuse("newFunctionWithName", nullptr);
-  Owned pipeline(api,
-                 api.send<Id>(context_->device(), api.sel.new_pipeline, function.get(), &reason));
-  if (pipeline.get() == nullptr) return refuse("newComputePipelineStateWithFunction", reason);
+  const Owned descriptor(api, api.send<Id>(api.pipeline_descriptor, api.sel.new_object));
+  api.send(descriptor.get(), api.sel.set_function, function.get());
+  api.send(descriptor.get(), api.sel.set_indirect, info().indirect);
+  Owned pipeline(api, api.send<Id>(context_->device(), api.sel.new_pipeline_of, descriptor.get(),
+                                   u64{0}, nullptr, &reason));
+  if (pipeline.get() == nullptr) return refuse("newComputePipelineStateWithDescriptor", reason);
   return pipeline;
 }
 

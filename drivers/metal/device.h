@@ -21,6 +21,7 @@ struct DeviceInfo {
   std::string name;         // "Apple M2"
   bool apple7 = false;      // M1 or later: simdgroup matrices
   bool bfloat = false;      // MSL 3.1, macOS 14
+  bool indirect = false;    // replays are indirect command buffers
   bool unified = false;     // one memory with the host
   i64 buffer_bytes = 0;     // of one
   i64 memory_bytes = 0;     // that the GPU uses without loss of speed
@@ -30,6 +31,7 @@ struct DeviceInfo {
 struct Options {
   i64 max_cached = INT64_MAX;   // bytes of released memory kept
   bool bfloat = true;           // where there is
+  bool indirect = true;         // indirect command buffers where they are sound
   hcq::Trace* trace = nullptr;  // gets a span for each kernel; outlives the device
 };
 

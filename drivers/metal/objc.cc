@@ -53,7 +53,9 @@ Result<std::unique_ptr<const Api>> load_api(const FindSymbol& find, std::string_
 #undef F
   for (auto [to, name] : {std::pair(&api->string, "NSString"),
                           {&api->process_info, "NSProcessInfo"},
-                          {&api->compile_options, "MTLCompileOptions"}}) {
+                          {&api->compile_options, "MTLCompileOptions"},
+                          {&api->pipeline_descriptor, "MTLComputePipelineDescriptor"},
+                          {&api->indirect_descriptor, "MTLIndirectCommandBufferDescriptor"}}) {
     *to = api->objc_getClass(name);
     if (*to == nullptr) return fail(ErrorKind::NotFound, "{} has no class {}", where, name);
   }

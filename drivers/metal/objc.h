@@ -46,6 +46,7 @@ struct OsVersion {
 inline constexpr u64 kStorageShared = 0;  // MTLResourceStorageModeShared
 enum class Status : u64 { NotEnqueued, Enqueued, Committed, Scheduled, Completed, Error };
 inline constexpr i64 kFamilyApple7 = 1007;        // MTLGPUFamilyApple7: M1
+inline constexpr i64 kFamilyApple9 = 1009;        // MTLGPUFamilyApple9: M3
 inline constexpr u64 kLanguage3_1 = 3 << 16 | 1;  // MTLLanguageVersion3_1
 
 // Name here, selector.
@@ -76,6 +77,20 @@ inline constexpr u64 kLanguage3_1 = 3 << 16 | 1;  // MTLLanguageVersion3_1
   F(set_fast_math, "setFastMathEnabled:")                                                     \
   F(set_language, "setLanguageVersion:")                                                      \
   F(max_items, "maxTotalThreadsPerThreadgroup")                                               \
+  F(set_function, "setComputeFunction:")                                                      \
+  F(set_indirect, "setSupportIndirectCommandBuffers:")                                        \
+  F(new_pipeline_of, "newComputePipelineStateWithDescriptor:options:reflection:error:")       \
+  F(set_command_types, "setCommandTypes:")                                                    \
+  F(set_inherit_buffers, "setInheritBuffers:")                                                \
+  F(set_inherit_pipeline, "setInheritPipelineState:")                                         \
+  F(set_max_kernel_buffers, "setMaxKernelBufferBindCount:")                                   \
+  F(new_indirect, "newIndirectCommandBufferWithDescriptor:maxCommandCount:options:")          \
+  F(command_at, "indirectComputeCommandAtIndex:")                                             \
+  F(set_kernel_buffer, "setKernelBuffer:offset:atIndex:")                                     \
+  F(set_barrier, "setBarrier")                                                                \
+  F(concurrent_dispatch, "concurrentDispatchThreadgroups:threadsPerThreadgroup:")             \
+  F(use_resources, "useResources:count:usage:")                                               \
+  F(execute_commands, "executeCommandsInBuffer:withRange:")                                   \
   F(contents, "contents")                                                                     \
   F(length, "length")                                                                         \
   F(command_buffer, "commandBuffer")                                                          \
@@ -120,6 +135,7 @@ struct Api {
 #undef F
   } sel;
   Class string = nullptr, process_info = nullptr, compile_options = nullptr;
+  Class pipeline_descriptor = nullptr, indirect_descriptor = nullptr;
   os::ForkGuard process;
 
   Result<void> check_process() const { return process.check("Metal's devices"); }

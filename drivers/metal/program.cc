@@ -39,14 +39,19 @@ MetalProgram::MetalProgram(const core::Device& device, Context& context, std::st
       groups_(size_of(binary.grid_groups)),
       items_(size_of(binary.group_items)) {}
 
-Result<void> MetalProgram::launch(std::span<const core::BufferView> buffers,
-                                  std::span<const i64> variables) {
+void MetalProgram::check(std::span<const core::BufferView> buffers,
+                         std::span<const i64> variables) const {
   CHECK(buffers.size() == params_ && variables.size() == variables_,
         "kernel {} with {} buffers and {} variables, expected {} and {}", name_, buffers.size(),
         variables.size(), params_, variables_);
   for (const core::BufferView& view : buffers)
     CHECK(&view.buffer->device() == &device_, "kernel {} of {} with a buffer of {}", name_,
           device_.name(), view.buffer->device().name());
+}
+
+Result<void> MetalProgram::launch(std::span<const core::BufferView> buffers,
+                                  std::span<const i64> variables) {
+  check(buffers, variables);
   TRY(context_.usable());
   TRY(context_.wait_for_room());
   const Api& api = context_.api();

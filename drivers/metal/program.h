@@ -20,6 +20,11 @@ class MetalProgram final : public core::Program {
 
   Result<void> launch(std::span<const core::BufferView> buffers,
                       std::span<const i64> variables) override;
+  // CHECKs that they are the kernel's arguments.
+  void check(std::span<const core::BufferView> buffers, std::span<const i64> variables) const;
+  Id pipeline() const { return pipeline_.get(); }
+  Size groups() const { return groups_; }
+  Size items() const { return items_; }
 
  private:
   MetalProgram(const core::Device& device, Context& context, std::string_view name, Owned pipeline,

@@ -6,11 +6,15 @@
 namespace doorbell::metal {
 
 struct Settings {
-  bool bfloat = true;
+  bool bfloat = true, icb = true;
 
   static void fields(auto& settings, auto f) {
-    auto& [bfloat] = settings;
+    auto& [bfloat, icb] = settings;
     f(Setting{"METAL_BFLOAT", "0: kernels use no bfloat, as on macOS before 14."}, bfloat);
+    f(Setting{"METAL_ICB",
+              "0: kernels that run again and again are encoded one by one, not in indirect command "
+              "buffers."},
+      icb);
   }
 };
 

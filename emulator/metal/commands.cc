@@ -146,13 +146,15 @@ void set_bytes(Encoder* self, Selector, const u8* bytes, u64 length, u64 index) 
   self->arguments[index] = {nullptr, 0, {bytes, bytes + length}};
 }
 
-// Whether a dispatch may run.
-bool check_dispatch(const Encoder& self, Size groups, Size items) {
-  if (self.pipeline == nullptr) {
+}  // namespace
+
+bool check_dispatch(const Pipeline* pipeline, const std::array<Argument, kMostArguments>& arguments,
+                    Size groups, Size items) {
+  if (pipeline == nullptr) {
     here().broken(kPipeline, "a dispatch without a pipeline");
     return false;
   }
-  const Kernel& kernel = *self.pipeline->kernel;
+  const Kernel& kernel = *pipeline->kernel;
   const u64 count = items.width * items.height * items.depth;
   const u64 most = std::min(kMostItems, kernel.max_items());
   if (groups.width * groups.height * groups.depth == 0 || count == 0 || count > most) {
@@ -162,7 +164,7 @@ bool check_dispatch(const Encoder& self, Size groups, Size items) {
     return false;
   }
   for (const KernelArgument& wanted : kernel.arguments()) {
-    const Argument& given = self.arguments[wanted.index];
+    const Argument& given = arguments[wanted.index];
     if (given.buffer == nullptr && given.bytes.empty()) {
       here().broken(kBound, fmt::format("argument {} of {}", wanted.index, kernel.name()));
       return false;
@@ -175,9 +177,13 @@ bool check_dispatch(const Encoder& self, Size groups, Size items) {
   return true;
 }
 
+namespace {
+
 void dispatch(Encoder* self, Selector, Size groups, Size items) {
   const Lock lock(here().mutex);
-  if (!is_open(self, "dispatchThreadgroups") || !check_dispatch(*self, groups, items)) return;
+  if (!is_open(self, "dispatchThreadgroups") ||
+      !check_dispatch(self->pipeline, self->arguments, groups, items))
+    return;
   self->commands->work.push_back(Dispatch{self->pipeline->kernel, self->arguments, groups, items});
 }
 
@@ -203,7 +209,9 @@ void copy_buffer(Encoder* self, Selector, Buffer* from, u64 from_offset, Buffer*
 
 // ---- running ------------------------------------------------------------------------------------
 
-void run(const Dispatch& dispatch) {
+}  // namespace
+
+void run_dispatch(const Dispatch& dispatch) {
   std::array<const void*, kMostArguments> pointers{};
   for (usize i = 0; i < kMostArguments; ++i) {
     const Argument& given = dispatch.arguments[i];
@@ -225,6 +233,10 @@ void run(const Dispatch& dispatch) {
   }
 }
 
+namespace {
+
+void run(const Dispatch& dispatch) { run_dispatch(dispatch); }
+void run(const Indirect& indirect) { run_indirect(indirect); }
 void run(const Copy& copy) {
   std::memcpy(copy.to->contents + copy.to_offset, copy.from->contents + copy.from_offset,
               copy.bytes);

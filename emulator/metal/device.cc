@@ -10,7 +10,7 @@
 namespace doorbell::emu::metal {
 namespace {
 
-constexpr i64 kApple7 = 1007;
+constexpr i64 kApple9 = 1009;
 
 Runtime& here() { return *runtime(); }
 
@@ -18,7 +18,7 @@ Object* name(Device* self, Selector) {
   const Lock lock(here().mutex);
   return string_of(here(), self->name);
 }
-bool supports_family(Device*, Selector, i64 family) { return family > 1000 && family <= kApple7; }
+bool supports_family(Device*, Selector, i64 family) { return family > 1000 && family <= kApple9; }
 bool has_unified_memory(Device*, Selector) { return true; }
 u64 max_buffer_length(Device*, Selector) { return kMostBufferBytes; }
 u64 max_group_memory(Device*, Selector) { return kGroupBytes; }
@@ -85,6 +85,19 @@ Object* new_function(Library* self, Selector, String* wanted) {
   return &made->head;
 }
 
+Object* new_pipeline_descriptor(ObjectClass*, Selector) {
+  const Lock lock(here().mutex);
+  return &here().make<PipelineDescriptor>("MTLComputePipelineDescriptor")->head;
+}
+void set_function(PipelineDescriptor* self, Selector, Function* function) {
+  const Lock lock(here().mutex);
+  here().retain(&function->head);
+  self->function = function;
+}
+void set_indirect(PipelineDescriptor* self, Selector, bool is_indirect) {
+  self->is_indirect = is_indirect;
+}
+
 Object* new_pipeline(Device*, Selector, Function* function, Object** error) {
   const Lock lock(here().mutex);
   if (function->kernel->group_bytes() > kGroupBytes) {
@@ -96,6 +109,14 @@ Object* new_pipeline(Device*, Selector, Function* function, Object** error) {
   Pipeline* made = here().make<Pipeline>("MTLComputePipelineState");
   made->kernel = function->kernel;
   return &made->head;
+}
+
+Object* new_pipeline_of(Device* self, Selector selector, PipelineDescriptor* descriptor,
+                        u64 /*options*/, void*, Object** error) {
+  const Lock lock(here().mutex);
+  Object* made = new_pipeline(self, selector, descriptor->function, error);
+  if (made != nullptr) reinterpret_cast<Pipeline*>(made)->is_indirect = descriptor->is_indirect;
+  return made;
 }
 
 u64 max_items(Pipeline* self, Selector) { return std::min(kMostItems, self->kernel->max_items()); }
@@ -145,6 +166,12 @@ void add_device(Runtime& runtime) {
   runtime.add(device, "newBufferWithBytesNoCopy:length:options:deallocator:", new_buffer_no_copy);
   runtime.add(device, "newLibraryWithSource:options:error:", new_library);
   runtime.add(device, "newComputePipelineStateWithFunction:error:", new_pipeline);
+  runtime.add(device,
+              "newComputePipelineStateWithDescriptor:options:reflection:error:", new_pipeline_of);
+  ObjectClass* descriptor = runtime.class_named("MTLComputePipelineDescriptor");
+  runtime.add(descriptor->metaclass, "new", new_pipeline_descriptor);
+  runtime.add(descriptor, "setComputeFunction:", set_function);
+  runtime.add(descriptor, "setSupportIndirectCommandBuffers:", set_indirect);
   runtime.add(runtime.class_named("MTLLibrary"), "newFunctionWithName:", new_function);
   runtime.add(runtime.class_named("MTLComputePipelineState"), "maxTotalThreadsPerThreadgroup",
               max_items);

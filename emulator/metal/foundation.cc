@@ -77,6 +77,10 @@ void add_foundation(Runtime& runtime) {
   with_references(runtime.define<Library>("MTLLibrary"));
   with_references(runtime.define<Function>("MTLFunction"));
   with_references(runtime.define<Pipeline>("MTLComputePipelineState"));
+  with_references(runtime.define<PipelineDescriptor>("MTLComputePipelineDescriptor"));
+  with_references(runtime.define<IndirectDescriptor>("MTLIndirectCommandBufferDescriptor"));
+  with_references(runtime.define<IndirectCommands>("MTLIndirectCommandBuffer"));
+  with_references(runtime.define<IndirectCommandAt>("MTLIndirectComputeCommand"));
   with_references(runtime.define<Buffer>("MTLBuffer"));
   with_references(runtime.define<Queue>("MTLCommandQueue"));
   with_references(runtime.define<CommandBuffer>("MTLCommandBuffer"));
@@ -88,6 +92,7 @@ void add_metal_classes(Runtime& runtime) {
   add_foundation(runtime);
   add_device(runtime);
   add_commands(runtime);
+  add_indirect(runtime);
 }
 
 void before_destroy(Runtime& runtime, Object* object) {
@@ -104,8 +109,15 @@ void before_destroy(Runtime& runtime, Object* object) {
     if (commands->encoding)
       runtime.broken(kEnded, "a command buffer is released while it has an encoder");
     if (commands->state == CommandBuffer::State::Made) --commands->queue->alive;
+    for (const auto& work : commands->work)
+      if (const auto* indirect = std::get_if<Indirect>(&work)) --indirect->commands->on_their_way;
     commands->work.clear();
     release_all(commands->keeps);
+  } else if (name == "MTLComputePipelineDescriptor") {
+    auto* descriptor = reinterpret_cast<PipelineDescriptor*>(object);
+    if (descriptor->function != nullptr) runtime.release(&descriptor->function->head);
+  } else if (name == "MTLIndirectComputeCommand") {
+    runtime.release(&reinterpret_cast<IndirectCommandAt*>(object)->all->head);
   } else if (name.ends_with("CommandEncoder")) {
     auto* encoder = reinterpret_cast<Encoder*>(object);
     if (!encoder->ended) runtime.broken(kEnded, name + " is released without endEncoding");

@@ -58,9 +58,15 @@ struct Function {
   Object head;
   std::shared_ptr<Kernel> kernel;
 };
+struct PipelineDescriptor {
+  Object head;
+  Function* function = nullptr;  // a reference
+  bool is_indirect = false;
+};
 struct Pipeline {
   Object head;
   std::shared_ptr<Kernel> kernel;
+  bool is_indirect = false;  // for indirect command buffers too
 };
 struct Buffer {
   Object head;
@@ -87,6 +93,38 @@ struct Dispatch {
   std::array<Argument, kMostArguments> arguments;
   Size groups, items;
 };
+struct IndirectDescriptor {
+  Object head;
+  u64 types = 0, most_buffers = 0;
+  bool inherits_buffers = true, inherits_pipeline = true;  // nobody may rely on a default
+};
+struct IndirectCommand {
+  Pipeline* pipeline = nullptr;
+  std::array<Argument, kMostArguments> arguments;  // without references
+  Size groups{}, items{};
+  bool has_barrier = false;  // before it
+};
+struct IndirectCommands {
+  Object head;
+  std::vector<IndirectCommand> commands;
+  u64 most_buffers = 0;
+  bool inherits_pipeline = false;
+  u64 on_their_way = 0;  // runs of it in command buffers that are not done
+};
+// What encodes one of them.
+struct IndirectCommandAt {
+  Object head;
+  IndirectCommands* all = nullptr;  // a reference
+  u64 index = 0;
+};
+struct Range {
+  u64 location, length;
+};
+struct Indirect {
+  IndirectCommands* commands;
+  Range range;
+  std::vector<Buffer*> resident;
+};
 struct Copy {
   Buffer *from, *to;
   u64 from_offset, to_offset, bytes;
@@ -96,7 +134,7 @@ struct CommandBuffer {
   Queue* queue = nullptr;
   enum class State : u64 { Made = 0, Committed = 2, Completed = 4, Failed = 5 } state{};
   bool encoding = false;
-  std::vector<std::variant<Dispatch, Copy>> work;
+  std::vector<std::variant<Dispatch, Copy, Indirect>> work;
   std::vector<Object*> keeps;  // references
   std::string error;
   f64 start = 0, end = 0;  // seconds
@@ -107,13 +145,15 @@ struct Encoder {
   bool ended = false;
   Pipeline* pipeline = nullptr;  // kept by the command buffer
   std::array<Argument, kMostArguments> arguments;
+  std::vector<Buffer*> resident;  // by useResources; the command buffer keeps them
 };
 
 void add_metal_classes(Runtime& runtime);
-// Of foundation.cc, device.cc and commands.cc.
+// Of foundation.cc, device.cc, commands.cc and indirect.cc.
 void add_foundation(Runtime& runtime);
 void add_device(Runtime& runtime);
 void add_commands(Runtime& runtime);
+void add_indirect(Runtime& runtime);
 
 // An array with a reference of the caller's.
 Object* all_devices(Runtime& runtime);
@@ -125,6 +165,11 @@ Object* string_of(Runtime& runtime, const std::string& text);
 void set_error(Runtime& runtime, Object** error, const std::string& text);
 // Runs what is committed on the queue, up to and with `last`.
 void run_until(Runtime& runtime, CommandBuffer* last);
+// Whether a dispatch may run, by the rules; and running it.
+bool check_dispatch(const Pipeline* pipeline, const std::array<Argument, kMostArguments>& arguments,
+                    Size groups, Size items);
+void run_dispatch(const Dispatch& dispatch);
+void run_indirect(const Indirect& work);
 // Whether nothing stored beside the buffer.
 bool margins_are_whole(const Buffer& buffer);
 

@@ -78,6 +78,7 @@ std::string Runtime::describe(const Object* object) const {
 }
 
 void* Runtime::method(Object* object, Selector selector) {
+  ++messages_;
   const auto none = [&]() -> void* {
     const bool is_number = *selector == "GPUStartTime" || *selector == "GPUEndTime";
     return is_number ? reinterpret_cast<void*>(no_number) : reinterpret_cast<void*>(no_method);

@@ -74,6 +74,7 @@ class Runtime {
   // Reports it. Where the rule is an error, the command buffers that run next fail with it.
   void broken(const Check& rule, const std::string& what);
   const std::string& fault() const { return fault_; }
+  u64 messages() const { return messages_; }  // that were sent
   usize live_objects() const { return alive_.size(); }
   // A broken rule where more objects live: a client that is done has left references.
   void expect_live(usize most);
@@ -99,6 +100,7 @@ class Runtime {
   std::unordered_set<Object*> alive_;
   std::deque<Object*> dead_;
   std::string fault_;  // the first; empty: none
+  u64 messages_ = 0;
 };
 
 // That of the process; null before install(). Never destroyed while a client uses it.

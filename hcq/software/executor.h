@@ -37,6 +37,7 @@ struct Command {
 bool may_pass(Command command);
 
 class SoftwareQueue;
+struct ResidentWords;
 
 class Executor {
  public:
@@ -49,6 +50,11 @@ class Executor {
   // cannot run now: a Wait or Poll that may not pass yet, or what a submitter must leave to the
   // queue's thread. What a kernel throws is thrown.
   virtual const u64* run(const u64* at, const u64* end, Position position, Caller caller) = 0;
+  // The same of resident commands, from which an executor may make what runs them faster.
+  virtual const u64* run_resident(ResidentWords&, const u64* at, const u64* end, Position position,
+                                  Caller caller) {
+    return run(at, end, position, caller);
+  }
   // For the queue that this runs.
   virtual std::unique_ptr<CommandBuffer> make_commands() = 0;
   // What a run by the submitter got wrong, once; null: nothing. A run by the thread tells the queue

@@ -21,6 +21,7 @@
 
 #include "hcq/device.h"
 #include "hcq/memory/host_memory.h"
+#include "hcq/software/launch_batch.h"
 #include "hcq/software/queue.h"
 #include "hcq/software/signal_event.h"
 
@@ -52,6 +53,10 @@ class LaunchDevice : public Device {
   virtual u64 finished_launch() { return 0; }
   // What finished launches got wrong, once.
   virtual Result<void> launch_error() { return {}; }
+  // For so many launches that run again and again. Null: they are launched one by one.
+  virtual Result<std::unique_ptr<LaunchBatch>> make_batch(usize /*launches*/) {
+    return std::unique_ptr<LaunchBatch>();
+  }
   // Whether this process can use the device at all; asked before each submission.
   virtual Result<void> usable() { return {}; }
   // Whether the driver adds its kernels and copies to the process's trace itself.

@@ -61,6 +61,50 @@ void LaunchExecutor::exec(Command command, Position) {
   }
 }
 
+const u64* LaunchExecutor::run_resident(ResidentWords& words, const u64* at, const u64* end,
+                                        Position position, Caller caller) {
+  position_ = position;
+  caller_ = caller;
+  if (words.compiled == nullptr) {
+    words.compiled = std::make_unique<LaunchReplay>();
+    return run_commands(*this, at, end, position);
+  }
+  auto& replay = static_cast<LaunchReplay&>(*words.compiled);
+  if (replay.parts.empty()) replay.cut(at, end);
+  for (LaunchReplay::Part& part : replay.parts) {
+    if (part.end <= at) continue;
+    if (at == part.begin && !drops(position) && run_batch(part)) {
+      at = part.end;
+      continue;
+    }
+    at = run_commands(*this, at, part.end, position);
+    if (at != part.end) return at;
+  }
+  return at;
+}
+
+bool LaunchExecutor::run_batch(LaunchReplay::Part& part) {
+  if (part.launches < kLeastBatch) return false;
+  if (part.batch == nullptr) {
+    Result<std::unique_ptr<LaunchBatch>> made = device_.make_batch(part.launches);
+    if (!made || *made == nullptr) {
+      part.launches = 0;
+      return false;
+    }
+    part.batch = std::move(*made);
+  }
+  part.read();
+  // A failed check must not be the end of the queue.
+  try {
+    Result<bool> launched = part.batch->launch(part.list);
+    if (launched) return *launched;
+    note(std::move(launched).error());
+  } catch (const Error& error) {
+    note(error);
+  }
+  return true;
+}
+
 bool LaunchExecutor::copy(Command command) {
   const core::BufferView to = view_at(command.operand(0)), from = view_at(command.operand(1));
   const auto is_elsewhere = [&](const core::Buffer& buffer) {

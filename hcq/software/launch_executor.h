@@ -13,6 +13,7 @@
 
 #include "base/os/clock.h"
 #include "hcq/software/executor.h"
+#include "hcq/software/launch_batch.h"
 
 namespace doorbell::hcq {
 
@@ -23,6 +24,8 @@ class LaunchExecutor final : public Executor {
   LaunchExecutor(LaunchDevice& device, os::Clock& clock) : device_(device), clock_(clock) {}
 
   const u64* run(const u64* at, const u64* end, Position position, Caller caller) override;
+  const u64* run_resident(ResidentWords& words, const u64* at, const u64* end, Position position,
+                          Caller caller) override;
   std::unique_ptr<CommandBuffer> make_commands() override;
   std::unique_ptr<Error> take_error() override { return std::move(error_); }
   Result<void> usable() override;
@@ -48,6 +51,8 @@ class LaunchExecutor final : public Executor {
   };
   // So that the list stays short where nobody waits, and asking costs little.
   static constexpr usize kPollEach = 128;
+  // False: the launches must be made one by one.
+  bool run_batch(LaunchReplay::Part& part);
   // Notes an error of the submission that runs.
   void note(Result<void> done);
   bool raise_finished();

@@ -93,7 +93,7 @@ Result<bool> SoftwareQueue::run_here(ResidentWords& bound, Position end) {
   const u64 start = measure ? clock().now_ns() : 0;
   const u64* at = cells_of(bound);
   const u64 *last = at + bound.count / 2, *body = last - kSignalCells;
-  if (!survive(end, &at, body, Executor::Caller::Submitter))
+  if (!survive(end, &bound, &at, body, Executor::Caller::Submitter))
     return true;  // told at the next synchronise
   if (std::unique_ptr<Error> error = executor_->take_error()) return std::move(*error);
   if (at != body) {

@@ -79,8 +79,10 @@ class SoftwareQueue final : public Queue {
   // False when the queue stops in it.
   bool run(const Entry& entry);
   bool await(Command command, Position position);
-  // Runs commands from `at`, which moves on. What a kernel throws is the death of the queue: false.
-  bool survive(Position position, const u64** at, const u64* end, Executor::Caller caller);
+  // Runs commands from `at`, which moves on; `resident`: whose they are, or null. What a kernel
+  // throws is the death of the queue: false.
+  bool survive(Position position, ResidentWords* resident, const u64** at, const u64* end,
+               Executor::Caller caller);
   void die(Position position, const char* what);
 
   const u64 inline_ns_;

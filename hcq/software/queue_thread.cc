@@ -50,7 +50,7 @@ bool SoftwareQueue::run(const Entry& entry) {
   const u64 start = entry.resident != nullptr ? clock().now_ns() : 0;
   bool waited = false;
   while (true) {
-    if (!survive(entry.position, &at, body, Executor::Caller::Thread)) return false;
+    if (!survive(entry.position, entry.resident, &at, body, Executor::Caller::Thread)) return false;
     if (at == body) break;
     waited = true;
     if (!await({at}, entry.position)) return false;
@@ -83,10 +83,11 @@ bool SoftwareQueue::await(Command command, Position position) {
   return true;
 }
 
-bool SoftwareQueue::survive(Position position, const u64** at, const u64* end,
-                            Executor::Caller caller) {
+bool SoftwareQueue::survive(Position position, ResidentWords* resident, const u64** at,
+                            const u64* end, Executor::Caller caller) {
   try {
-    *at = executor_->run(*at, end, position, caller);
+    *at = resident != nullptr ? executor_->run_resident(*resident, *at, end, position, caller)
+                              : executor_->run(*at, end, position, caller);
     return true;
   } catch (const std::exception& error) {
     die(position, error.what());

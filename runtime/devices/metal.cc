@@ -57,6 +57,7 @@ Result<std::unique_ptr<core::Device>> open(core::DeviceSpec spec, const core::Co
   TRY(const metal::Settings settings, read_settings<metal::Settings>(setting_values(config)));
   metal::Options options;
   options.bfloat = settings.bfloat;
+  options.indirect = settings.icb;
   options.max_cached = max_cached_host_bytes(config);
   options.trace = hcq::Trace::of_process();
   const metal::Api* api = nullptr;
