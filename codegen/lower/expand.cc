@@ -12,6 +12,7 @@
 #include <bit>
 
 #include "base/util/check.h"
+#include "codegen/linear/combined_load.h"
 #include "codegen/linear/tensor_copy.h"
 #include "codegen/lower/lanes.h"
 #include "codegen/lower/shared_loops.h"
@@ -276,6 +277,11 @@ Expander::Instances Expander::expand_load(UOp u) {
     }
     if (is_local_matrix(u)) {
       x.values.push_back(arena_.make(Op::Index, memory.dtype(), {memory, index}));
+      continue;
+    }
+    if (is_combined_load(u)) {
+      UOp element = arena_.make(Op::Index, memory.dtype(), {memory, index});
+      x.values.push_back(arena_.make(Op::Load, u.dtype(), std::array{element}, u.args()));
       continue;
     }
     if (is_matrix_load(u)) {

@@ -61,7 +61,7 @@ class Merger {
 
 void Merger::gather(UOp load) {
   UOp place = load.src(0);
-  if (load.dtype().lanes != 1 || !place.is(Op::Index)) return;
+  if (load.dtype().lanes != 1 || load.narg() > 0 || !place.is(Op::Index)) return;
   i64 offset = to_affine(place.src(1)).constant;
   UOp base = rw_.add(place.src(1), -offset);
   Family family{place.src(0).id(), base.id(), place.nsrc() > 2 ? place.src(2).id() : -1,

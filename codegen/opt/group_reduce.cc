@@ -1,10 +1,13 @@
 // Combines partial results in local memory. Few items: each item reads all partials of its
 // reduction. Many items, A * B of them: after the first barrier item b < B combines A partials,
 // after the second every item combines the B sums; a tree would need a barrier for each halving.
+// Where waves combine values themselves, each wave combines all of them (linear/combined_load.h),
+// with one barrier.
 #include <algorithm>
 #include <bit>
 
 #include "base/util/check.h"
+#include "codegen/linear/combined_load.h"
 #include "codegen/opt/group_loops.h"
 
 namespace doorbell::codegen::detail {
@@ -36,6 +39,7 @@ class Combiner {
   UOp element(UOp memory, i64 items, UOp item);
   UOp store(UOp memory, i64 items, UOp item, UOp value, UOp gate);
   UOp combine(UOp memory, i64 items, i64 count, i64 step, UOp first);
+  bool waves_combine() const;
   UOp barrier(UOp effect) { return loops_.barrier({&effect, 1}); }
   UOp define(i64 items) {
     i64 others = loops_.all_items() / loops_.item_count[axis_];
@@ -79,14 +83,28 @@ UOp Combiner::combine(UOp memory, i64 items, i64 count, i64 step, UOp first) {
   return rw_.make(Op::Reduce, memory.dtype(), srcs, reduce_.args());
 }
 
+// Of all items of the group, by what languages combine: numbers of a word and f16.
+bool Combiner::waves_combine() const {
+  const core::DType t = partial_.dtype();
+  const Op op = reduce_.reduce_op();
+  return loops_.caps.has(Op::Reduce) && loops_.caps.has(t) && width_ == 1 &&
+         loops_.all_items() == loops_.item_count[axis_] &&
+         (t.bits() == 32 || t == core::dtypes::f16) &&
+         (op == Op::Add || op == Op::Mul || op == Op::Max);
+}
+
 UOp Combiner::run() {
   i64 items = loops_.item_count[axis_];
   UOp item = loops_.item(axis_), memory = define(items), before = memory;
-  bool twice = items > kReadAtOnce;
+  const bool wave = items > kReadAtOnce && waves_combine();
+  bool twice = items > kReadAtOnce && !wave;
   // In a loop, all items must have finished reading the last iteration's values. With a second
   // round its barrier ensures that.
   if (!around_.empty() && !twice) before = loops_.after(memory, {loops_.barrier(around_)});
   UOp stored = loops_.after(memory, {barrier(store(before, items, item, partial_, UOp()))});
+  if (wave)
+    return rw_.make(Op::Load, memory.dtype(), {element(stored, items, rw_.index(0))},
+                    {kCombined, static_cast<i64>(reduce_.reduce_op()), items});
   if (!twice) return combine(stored, items, items, 1, rw_.index(0));
   CHECK(std::has_single_bit(static_cast<u64>(items)), "a reduction over {} items", items);
   i64 sums = i64{1} << (std::countr_zero(static_cast<u64>(items)) + 1) / 2;

@@ -220,6 +220,17 @@ constexpr Function kFunctions[] = {
   return (bits_f16(a) & 0x7fffu) > 0x7c00u;
 }
 )"},
+{"order_of_float", {"nan_f32"}, R"(fn order_of_float(a: f32) -> u32 {
+  let bits = bitcast<u32>(a);
+  let flipped = select(0x80000000u, 0xffffffffu, bits > 0x7fffffffu);
+  return select(bits ^ flipped, 0xffffffffu, nan_f32(a));
+}
+)"},
+{"float_of_order", {}, R"(fn float_of_order(n: u32) -> f32 {
+  let bits = n ^ select(0xffffffffu, 0x80000000u, n > 0x7fffffffu);
+  return bitcast<f32>(select(bits, 0x7fc00000u ^ args[0].x, n == 0xffffffffu));
+}
+)"},
 {"max_f16", {"nan_f16", "half_of", "bits_f16"}, R"(fn max_f16(a: f16, b: f16) -> f16 {
   if (nan_f16(a)) { return a; }
   if (nan_f16(b)) { return b; }
@@ -358,6 +369,29 @@ std::string WgslHelpers::shift_amount(DType from, const std::string& x) {
 std::string WgslHelpers::max(DType t) {
   if (t.is_int() && !is_pair(t)) return "max";
   return named("max_" + t.str());
+}
+
+// Each item combines what its rank among those of its subgroup gives it. The larger of two floats
+// is that of words in their order, of which NaN is the last.
+std::string WgslHelpers::combining(Op op, DType t, const std::string& array, i64 count) {
+  const std::string_view what = op == Op::Add ? "add" : op == Op::Mul ? "mul" : "max";
+  const std::string name = fmt::format("{}_{}_{}", what, array, count);
+  if (!begin(name)) return name;
+  const bool is_max = op == Op::Max;
+  const std::string next = is_max ? fmt::format("{}(x, {}[i])", max(t), array)
+                                  : fmt::format("(x {} {}[i])", op == Op::Add ? '+' : '*', array);
+  std::string last = fmt::format("subgroup{}(x)", is_max ? "Max" : op == Op::Add ? "Add" : "Mul");
+  if (is_max && t.is_float())
+    last = fmt::format("{}({}(subgroupMax({}(f32(x)))))", type(t), named("float_of_order"),
+                       named("order_of_float"));
+  source_ += fmt::format(
+      "fn {}(first: u32) -> {} {{\n"
+      "  let rank = subgroupExclusiveAdd(1u); let items = subgroupAdd(1u);\n"
+      "  var x = {}[first + rank];\n"
+      "  for (var i = first + rank + items; i < first + {}u; i += items) {{ x = {}; }}\n"
+      "  return {};\n}}\n",
+      name, type(t), array, count, next, last);
+  return name;
 }
 
 // Functions of pairs are named u64 and i64, of the language's own n64 and s64.

@@ -46,6 +46,10 @@ class WgslHelpers {
   std::string divide(core::Op op, core::DType t);  // CDiv, CMod
   std::string shift(core::Op op, core::DType t);   // by a word
 
+  // Of an array of a work group: its `count` elements from a place on, combined by `op` by the
+  // items of a subgroup, whichever of them are there.
+  std::string combining(core::Op op, core::DType t, const std::string& array, i64 count);
+
   const std::string& source() const { return source_; }
 
  private:

@@ -14,9 +14,9 @@ using core::Scalar;
 
 namespace {
 
-template <bool kInt64>
+template <bool kInt64, bool kEnables>
 std::string render(const LinearProgram& program, const Caps& caps) {
-  return WgslWriter(program, caps, kInt64).write();
+  return WgslWriter(program, caps, {kInt64, kEnables}).write();
 }
 
 }  // namespace
@@ -30,6 +30,7 @@ Caps wgsl_caps(const WgslTraits& traits) {
   caps.storage_dtypes.set(static_cast<usize>(Scalar::F16), traits.f16);
   caps.dtypes.set(static_cast<usize>(Scalar::F64), traits.f64);
   caps.storage_dtypes.set(static_cast<usize>(Scalar::F64), traits.f64);
+  caps.ops.set(static_cast<usize>(Op::Reduce), traits.subgroups);  // linear/combined_load.h
   caps.vector_bytes = 0;
   caps.vector_registers = 64;
   caps.flushes_subnormals = true;  // an implementation may
@@ -41,9 +42,12 @@ Caps wgsl_caps(const WgslTraits& traits) {
   return caps;
 }
 
-std::unique_ptr<Renderer> make_wgsl_renderer(Caps caps, bool int64) {
+std::unique_ptr<Renderer> make_wgsl_renderer(Caps caps, WgslDialect dialect) {
+  const auto& [int64, enables] = dialect;
   CHECK(int64 || !caps.has(core::dtypes::f64), "f64 in WGSL without 64-bit integers");
-  return make_source_renderer("WGSL", caps, int64 ? render<true> : render<false>);
+  return make_source_renderer("WGSL", caps,
+                              int64 ? (enables ? render<true, true> : render<true, false>)
+                                    : (enables ? render<false, true> : render<false, false>));
 }
 
 }  // namespace doorbell::codegen

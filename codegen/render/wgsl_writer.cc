@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "base/util/check.h"
+#include "codegen/linear/combined_load.h"
 #include "codegen/render/constants.h"
 #include "codegen/render/memory.h"
 #include "core/eval/float_format.h"
@@ -64,8 +65,8 @@ hw::KernelAbi abi_of(const LinearProgram& program) {
   return abi;
 }
 
-WgslWriter::WgslWriter(const LinearProgram& program, const Caps& caps, bool int64)
-    : SourceWriter(program), caps_(caps), helpers_(int64) {}
+WgslWriter::WgslWriter(const LinearProgram& program, const Caps& caps, WgslDialect dialect)
+    : SourceWriter(program), caps_(caps), dialect_(dialect), helpers_(dialect.int64) {}
 
 // A compiler may not know a special value, and may take a subnormal one for 0.
 std::string WgslWriter::float_text(DType t, UOp u, bool hidden) {
@@ -302,6 +303,8 @@ std::string WgslWriter::load(UOp u) {
   const DType t = u.dtype();
   CHECK(t.lanes == 1, "a load of {} in WGSL", t.str());
   const UOp index = u.src(0), memory = memory_of(index);
+  if (is_combined_load(u))
+    return fmt::format("{}({})", combining(u, text(index.src(0))), place(index));
   std::string value;
   if (memory.is(Op::Param))
     value = from_memory(t, fmt::format("load{}({})", memory.arg(0), place(index)));
@@ -311,6 +314,11 @@ std::string WgslWriter::load(UOp u) {
     value = fmt::format("{}[{}]", text(index.src(0)), place(index));
   if (index.nsrc() < 3) return value;
   return fmt::format("select({}, {}, {})", text(u.src(1)), value, text(index.src(2)));
+}
+
+std::string WgslWriter::combining(UOp load, const std::string& array) {
+  uses_subgroups_ = true;
+  return helpers_.combining(combined_by(load), load.dtype(), array, combined_count(load));
 }
 
 std::string WgslWriter::store(UOp u) {
@@ -366,10 +374,11 @@ std::string WgslWriter::whole(const std::string& shared, const std::string& body
   const hw::KernelAbi abi = abi_of(program_);
   const i64(&items)[3] = program_.group_items;
   return fmt::format(
-      "{}{}{}{}{}{}{}@compute @workgroup_size({}, {}, {})\n"
+      "{}{}{}{}{}{}{}{}@compute @workgroup_size({}, {}, {})\n"
       "fn {}(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_id) item: vec3u) {{\n"
       "{}}}\n",
-      hw::header(abi), caps_.has(dt::f16) ? "enable f16;\n" : "", hw::kBindings,
+      hw::header(abi), caps_.has(dt::f16) ? "enable f16;\n" : "",
+      uses_subgroups_ && dialect_.enables_subgroups ? "enable subgroups;\n" : "", hw::kBindings,
       hw::bindings(abi, hw::nothing_shared(abi.params.size())), hw::kKernel, helpers_.source(),
       shared, items[0], items[1], items[2], program_.name, body);
 }

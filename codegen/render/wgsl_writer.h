@@ -14,14 +14,14 @@
 #include "codegen/caps.h"
 #include "codegen/render/source_writer.h"
 #include "codegen/render/wgsl_helpers.h"
+#include "codegen/render/wgsl_renderer.h"
 #include "drivers/webgpu/hw/abi/bindings.h"
 
 namespace doorbell::codegen {
 
 class WgslWriter final : public SourceWriter {
  public:
-  // `int64`: the compiler has 64-bit integers.
-  WgslWriter(const LinearProgram& program, const Caps& caps, bool int64);
+  WgslWriter(const LinearProgram& program, const Caps& caps, WgslDialect dialect);
 
  private:
   std::string constant(core::UOp u) override;
@@ -60,8 +60,13 @@ class WgslWriter final : public SourceWriter {
   std::string to_memory(core::DType t, const std::string& x);
   std::string from_memory(core::DType t, const std::string& x);
 
+  // A function that combines an array of a work group by subgroups; its name.
+  std::string combining(core::UOp load, const std::string& array);
+
   const Caps& caps_;
+  const WgslDialect dialect_;
   WgslHelpers helpers_;
+  bool uses_subgroups_ = false;
 };
 
 // Of the program's arguments.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/os/host.h"
 
@@ -74,6 +75,8 @@ DeviceInfo describe(const Api& api, Adapter adapter, const Limits& limits, Backe
   };
   info.f16 = has(Feature::ShaderF16);
   info.timestamps = has(Feature::TimestampQuery);
+  info.native_subgroups = has(Feature::NativeSubgroup);
+  info.subgroups = info.native_subgroups || has(Feature::Subgroups);
   info.int64 = has(Feature::NativeShaderInt64);
   info.f64 = info.int64 && has(Feature::NativeShaderF64);
   api.SupportedFeaturesFreeMembers(features);
@@ -103,7 +106,10 @@ Result<std::vector<FoundAdapter>> find_adapters(const Api& api, Instance instanc
     api.AdapterGetLimits(adapter, &one.limits);
     BackendType backend;
     one.info = describe(api, adapter, one.limits, &backend);
-    if (!options.native) one.info.int64 = one.info.f64 = false;
+    if (!options.native) {
+      one.info.int64 = one.info.f64 = false;
+      if (std::exchange(one.info.native_subgroups, false)) one.info.subgroups = false;
+    }
     // OpenGL's lack what kernels need.
     if (backend != BackendType::Vulkan && backend != BackendType::Metal &&
         backend != BackendType::D3d12)

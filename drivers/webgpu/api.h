@@ -60,7 +60,9 @@ struct Chained {
 enum class Feature : u32 {
   TimestampQuery = 9,
   ShaderF16 = 11,
+  Subgroups = 18,
   NativeShaderF64 = 0x3001d,
+  NativeSubgroup = 0x30021,
   NativeShaderInt64 = 0x30026
 };
 enum class BackendType : u32 {

@@ -46,6 +46,8 @@ Result<void> Context::request_device(Instance instance) {
   std::vector<Feature> features;
   if (info().f16) features.push_back(Feature::ShaderF16);
   if (info().timestamps) features.push_back(Feature::TimestampQuery);
+  if (info().subgroups)
+    features.push_back(info().native_subgroups ? Feature::NativeSubgroup : Feature::Subgroups);
   if (info().int64) features.push_back(Feature::NativeShaderInt64);
   if (info().f64) features.push_back(Feature::NativeShaderF64);
   Limits limits = adapter_.limits;

@@ -117,10 +117,11 @@ Result<std::unique_ptr<core::Program>> Opened::load(const core::Binary& binary) 
 
 std::string Opened::description() const {
   const DeviceInfo& info = this->info();
-  return fmt::format("{}, {}, {}{}{}{}{}", info.name, info.backend,
+  return fmt::format("{}, {}, {}{}{}{}{}{}", info.name, info.backend,
                      info.library.substr(info.library.rfind('/') + 1),
                      info.is_software ? ", software" : "", info.f16 ? ", f16" : "",
-                     info.f64 ? ", f64" : "", info.int64 ? ", 64-bit integers" : "");
+                     info.subgroups ? ", subgroups" : "", info.f64 ? ", f64" : "",
+                     info.int64 ? ", 64-bit integers" : "");
 }
 
 // Of the process: devices of several instances know nothing of each other.

@@ -24,6 +24,8 @@ struct DeviceInfo {
   bool f16 = false;                   // shader-f16
   bool int64 = false, f64 = false;    // of wgpu-native alone; f64 with int64
   bool timestamps = false;            // timestamp-query
+  bool subgroups = false;             // subgroups
+  bool native_subgroups = false;      // by wgpu-native's feature: kernels enable no extension
   i64 storage_buffers = 8;            // of a kernel
   i64 buffer_bytes = 0, binding_bytes = 0;
   i64 uniform_bytes = 0, uniform_alignment = 256, storage_alignment = 256;

@@ -23,7 +23,9 @@ struct Settings {
               "only used if it is named here."},
       adapter);
     f(Setting{"WEBGPU_NATIVE",
-              "0: kernels use nothing that is wgpu-native's alone: 64-bit integers and floats."},
+              "0: kernels use nothing that is wgpu-native's alone: 64-bit integers and floats, and "
+              "its "
+              "subgroups."},
       native);
   }
 };

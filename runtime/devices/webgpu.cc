@@ -21,6 +21,7 @@ Result<codegen::Caps> caps_of(const CodeTarget& target) {
   const webgpu::DeviceInfo& info = static_cast<const webgpu::WebGpuDevice*>(target.device)->info();
   traits.f16 = info.f16;
   traits.f64 = info.f64;
+  traits.subgroups = info.subgroups;
   traits.group_items = info.group_items;
   std::copy_n(info.group_axis, 3, traits.group_axis);
   traits.groups = info.groups;
@@ -39,7 +40,8 @@ Result<Toolchain> make(const CodeTarget& target) {
   TRY(codegen::Caps caps, caps_of(target));
   if (target.device == nullptr) return Toolchain{.renderer = codegen::make_wgsl_renderer(caps)};
   const webgpu::DeviceInfo& info = static_cast<const webgpu::WebGpuDevice&>(*target.device).info();
-  Toolchain made{.renderer = codegen::make_wgsl_renderer(caps, info.int64)};
+  Toolchain made{.renderer = codegen::make_wgsl_renderer(
+                     caps, {info.int64, info.subgroups && !info.native_subgroups})};
   made.compiler = std::make_unique<SourceCompiler<webgpu::WebGpuDevice>>(
       *target.device, "WGSL; " + info.library + (info.int64 ? "; 64-bit integers" : ""), "WebGPU");
   return made;

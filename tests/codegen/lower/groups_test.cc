@@ -218,6 +218,7 @@ TEST(Groups, EveryBarrierIsNeeded) {
     core::KernelAst ast;
     Plan plan;
     int barriers;
+    bool waves = false;  // combine values themselves
   };
   std::vector<Staged> all;
   all.push_back({row_reduce_kernel(Op::Add, 3, 96), {{OptOp::Group, 1, 8}}, 1});
@@ -227,6 +228,10 @@ TEST(Groups, EveryBarrierIsNeeded) {
       {row_reduce_kernel(Op::Max, 8, 40), {{OptOp::Tile, 0, 4}, {OptOp::Group, 1, 8}}, 2});
   all.push_back(
       {row_reduce_kernel(Op::Max, 8, 40), {{OptOp::Tile, 0, 4}, {OptOp::Group, 1, 32}}, 2});
+  // By waves: an item reads what all have stored.
+  all.push_back({row_reduce_kernel(Op::Add, 3, 96), {{OptOp::Group, 1, 32}}, 1, true});
+  all.push_back(
+      {row_reduce_kernel(Op::Max, 8, 40), {{OptOp::Tile, 0, 4}, {OptOp::Group, 1, 32}}, 2, true});
   all.push_back({matmul_kernel(8, 8, 32),
                  {{OptOp::Local, 1, 8},
                   {OptOp::Local, 0, 4},
@@ -244,7 +249,9 @@ TEST(Groups, EveryBarrierIsNeeded) {
                  1});
   for (Staged& s : all) {
     core::Arena arena;
-    const LinearProgram program = lower(s.ast, group_caps(), arena, {.plan = &s.plan});
+    Caps caps = group_caps();
+    caps.ops.set(static_cast<usize>(Op::Reduce), s.waves);
+    const LinearProgram program = lower(s.ast, caps, arena, {.plan = &s.plan});
     EXPECT_EQ(count(program, Op::Barrier), s.barriers) << print(s.plan);
     std::vector<std::vector<f32>> buffers;
     std::vector<void*> params;

@@ -2,6 +2,7 @@
 // the conformance suite on a WebGPU device, where the library checks each kernel.
 #include <cmath>
 
+#include "codegen/linear/combined_load.h"
 #include "codegen/render/wgsl_renderer.h"
 #include "drivers/webgpu/hw/abi/bindings.h"
 #include "tests/codegen/render/group_kernel.h"
@@ -19,7 +20,7 @@ std::string source_of(const ProgramBuilder& b, bool f16 = false, bool native = f
   WgslTraits traits;
   traits.f16 = f16;
   traits.f64 = native;
-  return make_wgsl_renderer(wgsl_caps(traits), native)->render(b.program);
+  return make_wgsl_renderer(wgsl_caps(traits), {.int64 = native})->render(b.program);
 }
 
 TEST(WgslSource, GroupsShareMemory) {
@@ -85,6 +86,28 @@ TEST(WgslSource, SpecialFloats) {
   UOp number = b.op(Op::Cast, dt::i32, {x});
   b.store(b.index(floats, b.number(5)), b.op(Op::Cast, dt::f32, {number}));
   EXPECT_GOLDEN("tests/golden/codegen/wgsl_floats.txt", source_of(b, true));
+}
+
+// By what a subgroup has: no size and no order of its items is assumed.
+TEST(WgslSource, SubgroupsCombineWhatAGroupHas) {
+  ProgramBuilder b("largest");
+  UOp out = b.param(dt::f32, 1, true), in = b.param(dt::f32, 64);
+  UOp item = b.op(Op::Special, dt::i32, {}, {static_cast<i64>(core::SpecialKind::LocalId), 0, 64});
+  b.program.group_items[0] = 64;
+  UOp shared = b.op(Op::DefineLocal, dt::f32, {}, {0, 64});
+  UOp stored = b.store(b.index(shared, item), b.load(b.index(in, item)));
+  UOp met = b.op(Op::Barrier, dt::void_, {stored});
+  UOp held = b.op(Op::After, dt::f32, {shared, met});
+  UOp all = b.op(Op::Load, dt::f32, {b.index(held, b.number(0))},
+                 {kCombined, static_cast<i64>(Op::Max), 64});
+  b.store(b.index(out, b.number(0)), all);
+  WgslTraits traits;
+  traits.subgroups = true;
+  const Caps caps = wgsl_caps(traits);
+  EXPECT_GOLDEN("tests/golden/codegen/wgsl_subgroups.txt",
+                make_wgsl_renderer(caps, {.enables_subgroups = true})->render(b.program));
+  EXPECT_EQ(make_wgsl_renderer(caps)->render(b.program).find("enable subgroups"),
+            std::string::npos);
 }
 
 // What a compiler that assumes finite numbers, or reorders sums, would lose: x - ((x + c) - c), and

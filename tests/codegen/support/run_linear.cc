@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/util/check.h"
+#include "codegen/linear/combined_load.h"
 #include "codegen/linear/tensor_copy.h"
 #include "codegen/tensor_core.h"
 #include "core/eval/eval.h"
@@ -127,6 +128,14 @@ Value Machine::load(UOp u) {
   UOp place = u.src(0), memory = memory_of(place.src(0));
   i64 base = of(place.src(1))[0].as_int();
   Value result;
+  if (is_combined_load(u)) {
+    ScalarValue all = read(memory, u.dtype(), base);
+    for (i64 n = 1; n < combined_count(u); ++n) {
+      const ScalarValue both[] = {all, read(memory, u.dtype(), base + n)};
+      all = *core::eval(combined_by(u), u.dtype(), both);
+    }
+    return {all};
+  }
   for (u16 lane = 0; lane < u.dtype().lanes; ++lane) {
     bool on = true;
     if (place.nsrc() > 2) {
