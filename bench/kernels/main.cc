@@ -173,7 +173,7 @@ int main(int argc, char** argv) {
   app.add_flag("--smoke", options.smoke, "Once, small: does it run at all");
   app.add_option("--device", options.device, "As DEV says it");
   app.add_option("--only", options.only,
-                 "Expressions whose name has this in it, or one of several with commas between");
+                 "Expressions whose name has this in it, or one of several with | between");
   app.add_option("--products", options.products,
                  "These products besides, each ROWSxDEPTHxCOLUMNS, with commas between")
       ->delimiter(',');

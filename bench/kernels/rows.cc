@@ -136,10 +136,10 @@ json measure_random(const Rivals& all, const Options& options) {
   return result;
 }
 
-// Whether one of `parts`, which have commas between them, is in the name.
+// Whether one of `parts`, which have bars between them, is in the name. Names have commas.
 bool is_named(std::string_view name, std::string_view parts) {
   for (usize at = 0; at <= parts.size();) {
-    const usize end = std::min(parts.find(',', at), parts.size());
+    const usize end = std::min(parts.find('|', at), parts.size());
     if (name.find(parts.substr(at, end - at)) != std::string_view::npos) return true;
     at = end + 1;
   }
