@@ -25,7 +25,7 @@ constexpr f64 kPacked = 6;              // a register of an operand packed
 constexpr f64 kFarRows = 2.5;           // from memory, times Caps::far_load: rows lie far apart
 constexpr f64 kFarPieces = 5;           // and where only a line is read from each row
 constexpr f64 kFarStream = 1.75;        // of rows as they lie
-constexpr f64 kSumInL1 = 1.5;           // a register of sums added to while B streams
+constexpr f64 kSumInL1 = 1.5;           // a register of sums added to while B streams, in cycles
 constexpr f64 kGated = 1.15;            // where B streams with masks, a factor
 constexpr f64 kTransposed = 1;          // an element packed where the order changes,
 constexpr f64 kInRegisters = 0.4;       // many of them at once, by shuffles
@@ -80,6 +80,8 @@ class Blocking {
     return window_tile(info_, c_.a->index, *c_.a, c_.i, mt, c_.k, kc);
   }
   bool rows_fit(i64 rows) const;
+  // Cores load two vectors a cycle and store one, and multiply two or one.
+  bool multiplies_two() const { return caps_.core.fma_in_flight >= kOfTwoPorts; }
   f64 cycles() const;  // of all, on all threads
   bool is_threaded() const {
     return caps_.host_threads && (caps_.threads > 1 || macs_ >= kWorthStopping);
@@ -124,10 +126,8 @@ Blocking::Blocking(const KernelInfo& info, const Caps& caps, const Contraction& 
 
 f64 Blocking::cycles_of_step(const RegisterTile& t) const {
   const i64 vectors = divide_up(t.lanes, width_), loads = t.rows + vectors;
-  // Cores load two vectors a cycle, and multiply two or one.
-  const bool multiplies_one = caps_.core.fma_in_flight < kOfTwoPorts;
   const f64 issued =
-      static_cast<f64>(std::max(t.rows * vectors, multiplies_one ? loads / 2 : loads));
+      static_cast<f64>(std::max(t.rows * vectors, multiplies_two() ? loads : loads / 2));
   return std::max(issued, static_cast<f64>(caps_.core.fma_in_flight)) + kStep;
 }
 
@@ -226,7 +226,8 @@ f64 Blocking::cycles_of_block(f64 rows, f64 columns) const {
     const i64 vectors = divide_up(lanes_, width_);
     const f64 issued = static_cast<f64>(std::max(rows_ * vectors, rows_ + vectors));
     const bool gated = k_ % kc_ != 0 || n_ % lanes_ != 0;
-    const f64 sums = static_cast<f64>(rows_ * vectors) * kSumInL1 * static_cast<f64>(blocks);
+    const f64 of_sum = multiplies_two() ? 2 * kSumInL1 : kSumInL1;
+    const f64 sums = static_cast<f64>(rows_ * vectors) * of_sum * static_cast<f64>(blocks);
     const f64 loads = columns / width * depth * cycles_of_far_load(true);
     return tiles * (issued * depth * (gated ? kGated : 1) + sums) + loads;
   }

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -42,6 +43,26 @@ TEST(TileLoops, LastBlocksHaveFewerTiles) {
   EXPECT_EQ(std::ranges::count(sizes, std::pair<i64, i64>(1, 2)), 1);  // tiles
   EXPECT_EQ(std::ranges::count(sizes, std::pair<i64, i64>(2, 4)), 1);  // rows of A to pack
   EXPECT_EQ(std::ranges::count(sizes, std::pair<i64, i64>(1, 4)), 1);  // groups
+}
+
+// Streams of B add to sums in L1 every few steps: a load and a store, in whose time a core with two
+// ports does twice as many multiply-adds. It packs B for as few rows as make that pay.
+TEST(TileLoops, CoresThatMultiplyTwicePackForFewerRows) {
+  const auto has = [](const std::string& plan, const char* op) {
+    return plan.find(op) != std::string::npos;
+  };
+  const auto packs = [&](i64 rows, i64 in_flight) {
+    core::Arena arena;
+    Caps caps = cpu_caps(32);
+    caps.core.fma_in_flight = in_flight;
+    const std::string plan = lower(matmul_kernel(rows, 512, 512), caps, arena).plan;
+    EXPECT_NE(has(plan, "STAGE"), has(plan, "UNROLL")) << plan;
+    return has(plan, "STAGE");
+  };
+  EXPECT_TRUE(packs(32, 8));
+  EXPECT_FALSE(packs(32, 4));
+  EXPECT_FALSE(packs(8, 8));
+  EXPECT_TRUE(packs(256, 4));
 }
 
 }  // namespace
