@@ -131,9 +131,8 @@ TEST(Reduce, SoftmaxAndItsRelatives) {
   expect_close(kX.tensor().softmax(1), Array::make({3, 4, 5}, softmax));
   expect_close(kX.tensor().log_softmax(1),
                Array::make({3, 4, 5}, [&](auto& at) { return std::log(softmax(at)); }));
-  expect_close(kX.tensor().logsumexp(1), Array::make({3, 5}, [&](auto& at) {
-                 return std::log(row_sum({at[0], 0, at[1]}));
-               }));
+  expect_close(kX.tensor().logsumexp(1),
+               Array::make({3, 5}, [&](auto& at) { return std::log(row_sum({at[0], 0, at[1]})); }));
   expect_values(Tensor::of({1000.0, 1000.0}).softmax(), {0.5, 0.5});
   expect_values(Tensor::of({-1000.0, -INFINITY}).softmax(), {1, 0});
   // The sum of a long row of f16 has no normal reciprocal.
