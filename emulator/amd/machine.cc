@@ -49,7 +49,7 @@ class GpuEngine final : public Engine {
       : rung_(moves_with_doorbells(options, races) ? std::move(rung) : nullptr),
         launcher_({.chip = &chip,
                    .space = &kfd.devices()[index]->space,
-                   .compute_units = compute_units(*kfd.devices()[index]->slot.node),
+                   .compute_units = compute_units(*kfd.devices()[index]->slot.node, options),
                    .seed = options.adversarial || options.lockstep ? seed(options, index) : 0,
                    .poison = options.adversarial,
                    .checks = &kfd.checks(),
@@ -61,7 +61,7 @@ class GpuEngine final : public Engine {
         gpu_({.generation = static_cast<amd::hw::Generation>(chip.generation),
               .xccs = kfd.devices()[index]->slot.node->xccs,
               .engines = engines(*kfd.devices()[index]->slot.node),
-              .compute_units = kfd.devices()[index]->slot.node->compute_units,
+              .compute_units = units_of(*kfd.devices()[index]->slot.node, options),
               .waves_per_unit = waves_per_unit(*kfd.devices()[index]->slot.node),
               .scratch_reclaim = scratch_reclaim(*kfd.devices()[index]->slot.node),
               .lds_unit = chip.lds_granule,
@@ -100,8 +100,12 @@ class GpuEngine final : public Engine {
   Gpu& gpu() { return gpu_; }
 
  private:
-  static ComputeUnits compute_units(const Node& node) {
-    return {.count = node.compute_units / node.xccs,
+  // Of a bare GPU none is fused off: what tells that to the kernel's driver is not emulated.
+  static u32 units_of(const Node& node, const MachineOptions& options) {
+    return options.bare ? node.arrays * node.cus_per_array : node.compute_units;
+  }
+  static ComputeUnits compute_units(const Node& node, const MachineOptions& options) {
+    return {.count = units_of(node, options) / node.xccs,
             .simds = node.simds_per_cu,
             .waves_per_simd = node.waves_per_simd,
             .vgpr_bytes = static_cast<u32>(vgpr_bytes_per_cu(node) / node.simds_per_cu)};
@@ -224,9 +228,10 @@ Result<std::unique_ptr<Machine>> Machine::create(MachineOptions options) {
   for (const auto& device : parts.kfd->devices()) {
     const u32 index = device->slot.index;
     if (parts.options.bare) {
-      if (!bare_chip(*device->slot.node))
+      if (!bare_chip(*device->slot.node) || device->slot.is_part())
         return fail(ErrorKind::Unsupported,
-                    "GPU {} is a {}: without a kernel driver only gfx1100 and gfx1201 are emulated",
+                    "GPU {} is a {}: without a kernel driver only gfx942, gfx1100 and gfx1201 are "
+                    "emulated",
                     index, device->slot.node->name);
       TRY(CardState* const card, parts.open_card(*device));
       parts.bare.push_back(std::make_unique<BareGpu>(

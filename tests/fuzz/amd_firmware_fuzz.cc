@@ -21,7 +21,7 @@ int LLVMFuzzerTestOneInput(const u8* data, std::size_t size) {
                             image.data() + image.size() <= file.data() + file.size()),
           "an image outside the file");
   };
-  constexpr u8 kPsp = 5;
+  constexpr u8 kPsp = static_cast<u8>(FirmwareKind::P2s) + 1;
   if (data[0] % (kPsp + 1) == kPsp) {
     if (Result<std::vector<PspImage>> parts = read_psp_file(file))
       for (const PspImage& part : *parts) lies_inside(part.bytes);

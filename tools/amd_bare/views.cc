@@ -35,7 +35,12 @@ amd::HostByte host_of(const BareGpuView& view) {
 }
 
 amd::hw::Generation generation_of(const BareGpuView& view) {
-  return *amd::hw::generation_of(chip_of(view) == amd::hw::BareChip::Gc11 ? "gfx1100" : "gfx1201");
+  switch (chip_of(view)) {
+    case amd::hw::BareChip::Gc11: return *amd::hw::generation_of("gfx1100");
+    case amd::hw::BareChip::Gc12: return *amd::hw::generation_of("gfx1201");
+    case amd::hw::BareChip::Gc94: break;
+  }
+  return *amd::hw::generation_of("gfx942");
 }
 
 OrderedJson packets_of(const std::vector<u32>& words, bool is_copy, const amd::BareView& view,
@@ -112,6 +117,7 @@ OrderedJson view_registers(const BareGpuView& view, const std::vector<Reg>& regi
   const amd::PciGpu::Look look = view.gpu.look();
   OrderedJson json = OrderedJson::object();
   for (const Reg reg : registers) {
+    if (!look.registers.has(reg)) continue;
     const amd::hw::RegisterPlace& place = amd::hw::place_of(reg, chip_of(view));
     const u32 value = look.registers.read(reg);
     OrderedJson& one = json[std::string(place.name)];

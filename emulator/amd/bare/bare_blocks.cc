@@ -27,8 +27,9 @@ constexpr u64 kTableBytes = 0x4000;  // of the driver's
 // Levels of a clock in MHz, by index.
 constexpr std::array<u32, 3> kLevels{300, 1200, 2400};
 // A message's argument names a clock in its upper half. [PPCLK_COUNT of smu13_driver_if_v13_0_0.h
-// and smu14_driver_if_v14_0.h, as tinygrad a9069c1 has them: smu_13_0_0.py, smu_14_0_2.py]
-constexpr std::array<u32, amd::hw::kBareChips> kClocks{13, 11};
+// smu14_driver_if_v14_0.h and smu13_driver_if_v13_0_6.h, as tinygrad a9069c1 has them:
+// smu_13_0_0.py, smu_14_0_2.py, smu_13_0_6.py]
+constexpr std::array<u32, amd::hw::kBareChips> kClocks{13, 11, 6};
 
 }  // namespace
 
@@ -51,8 +52,15 @@ void BareGpu::send_message(bool is_debug) {
     answer = amd::hw::kSmuUnknownMessage;
     return;
   }
+  for (const SmuMessage known : amd::hw::kSmuMessages)
+    if (amd::hw::number_of(known, chip_) == message) return take_message(known, argument, answer);
+  checks_.report(kSmuMessage, fmt::format("message {:#x} is not known", message));
+  answer = amd::hw::kSmuUnknownMessage;
+}
+
+void BareGpu::take_message(SmuMessage message, u32& argument, u32& answer) {
   const u32 clocks = kClocks[static_cast<usize>(chip_)];
-  switch (static_cast<SmuMessage>(message)) {
+  switch (message) {
     case SmuMessage::TestMessage: argument += 1; return;
     case SmuMessage::GetSmuVersion: argument = kVersion; return;
     case SmuMessage::SetDriverDramAddrHigh:
@@ -81,9 +89,11 @@ void BareGpu::send_message(bool is_debug) {
     case SmuMessage::SetSoftMaxByFreq:
       if (argument >> 16 >= clocks) answer = amd::hw::kSmuRejected;
       return;
+    case SmuMessage::ResetGpu:
+      if (argument == amd::hw::kSmuResetMode1) return reset();
+      answer = amd::hw::kSmuRejected;
+      return;
   }
-  checks_.report(kSmuMessage, fmt::format("message {:#x} is not known", message));
-  answer = amd::hw::kSmuUnknownMessage;
 }
 
 // ---- the memory hubs ----------------------------------------------------------------------------
@@ -93,28 +103,31 @@ void BareGpu::send_message(bool is_debug) {
 // after a reset. The other fields (sizes, ways, clocks, priorities) are not emulated.
 // [gfxhub_v3_0.c gfxhub_v3_0_init_cache_regs(), and the same of mmhub_v3_0.c, gfxhub_v12_0.c and
 // mmhub_v4_1_0.c; places of the fields: tinygrad a9069c1 regs.py gc_11_0_0, gc_12_0_0]
-std::string BareGpu::judge_second_tlb(bool is_graphics) {
+std::string BareGpu::judge_second_tlb(bool is_graphics, u32 instance) {
   struct Setting {
     Reg graphics, memory;
-    u32 mask, wanted;
+    u32 mask, wanted, wanted_of_gc94;
   };
+  // The last column is of GC 9.4.3, which translates further, with fragments. [gfxhub_v1_2.c
+  // gfxhub_v1_2_xcc_init_cache_regs(), which leaves page out as it is; tinygrad sets it]
   static constexpr Setting kSettings[] = {
       // Fragments (1), byte order (5:2), tags (8), page out (11), faults (18), identity (25:19).
-      {Reg::GcvmL2Cntl, Reg::MmvmL2Cntl, 0x3fc093f, 0x80801},
+      {Reg::GcvmL2Cntl, Reg::MmvmL2Cntl, 0x3fc093f, 0x80801, 0x80803},
       // BANK_SELECT (5:0), L2_CACHE_BIGK_FRAGMENT_SIZE (19:15).
-      {Reg::GcvmL2Cntl3, Reg::MmvmL2Cntl3, 0xf803f, 6 << 15 | 9},
+      {Reg::GcvmL2Cntl3, Reg::MmvmL2Cntl3, 0xf803f, 6 << 15 | 9, 9 << 15 | 12},
       // VMC_TAP_PDE_REQUEST_PHYSICAL (6), VMC_TAP_PTE_REQUEST_PHYSICAL (7).
-      {Reg::GcvmL2Cntl4, Reg::MmvmL2Cntl4, 0xc0, 0},
+      {Reg::GcvmL2Cntl4, Reg::MmvmL2Cntl4, 0xc0, 0, 0},
       // L2_CACHE_SMALLK_FRAGMENT_SIZE (4:0).
-      {Reg::GcvmL2Cntl5, Reg::MmvmL2Cntl5, 0x1f, 0},
+      {Reg::GcvmL2Cntl5, Reg::MmvmL2Cntl5, 0x1f, 0, 0},
   };
   for (const Setting& setting : kSettings) {
     const Reg reg = is_graphics ? setting.graphics : setting.memory;
-    if ((value(reg) & setting.mask) != setting.wanted)
+    const u32 wanted = is_gc94() ? setting.wanted_of_gc94 : setting.wanted;
+    if ((value(reg, instance) & setting.mask) != wanted)
       return fmt::format("{} is {:#x}, expected {:#x} in {:#x}", amd::hw::place_of(reg, chip_).name,
-                         value(reg), setting.wanted, setting.mask);
+                         value(reg, instance), wanted, setting.mask);
   }
-  const auto joined = [&](Reg low, Reg high) { return value(low) | u64{value(high)} << 32; };
+  const auto joined = [&](Reg low, Reg high) { return pair(low, high, instance); };
   const u64 low = is_graphics ? joined(Reg::GcvmL2Context1IdentityApertureLowAddrLo32,
                                        Reg::GcvmL2Context1IdentityApertureLowAddrHi32)
                               : joined(Reg::MmvmL2Context1IdentityApertureLowAddrLo32,
@@ -130,17 +143,18 @@ std::string BareGpu::judge_second_tlb(bool is_graphics) {
 }
 
 // What is wrong with a hub's registers, or nothing.
-std::string BareGpu::judge_hub(bool is_graphics) {
+std::string BareGpu::judge_hub(bool is_graphics, u32 instance) {
   const auto pick = [&](Reg graphics, Reg memory) {
-    return value(is_graphics ? graphics : memory);
+    return value(is_graphics ? graphics : memory, instance);
   };
   const u32 word = pick(Reg::GcvmContext0Cntl, Reg::MmvmContext0Cntl);
   // Each kind of fault interrupts and takes the default page; none is tried again. The kernel sets
   // that in contexts 1 to 15, tinygrad in context 0, which is the only one here. [gfxhub_v3_0.c
   // gfxhub_v3_0_setup_vmid_config(), gfxhub_v3_0_init(): vm_cntx_cntl_vm_fault, of context 0
   // gfxhub_v3_0_enable_system_domain(); tinygrad a9069c1 ip.py AM_GMC.enable_vm_addressing()]
-  const auto is_whole = [](const auto& context) {
-    return context.enable && context.depth == amd::hw::kPageLevels - 1 && context.block_size == 0 &&
+  const u8 depth = is_gc94() ? 2 : amd::hw::kPageLevels - 1, block_size = is_gc94() ? 9 : 0;
+  const auto is_whole = [&](const auto& context) {
+    return context.enable && context.depth == depth && context.block_size == block_size &&
            context.faults == amd::hw::kAllFaults && !context.retry_permission &&
            !context.retry_other;
   };
@@ -159,7 +173,8 @@ std::string BareGpu::judge_hub(bool is_graphics) {
   if (!l1.enable || l1.system_access_mode != 3 || !l1.advanced_driver_model || l1.unmapped_access ||
       l1.eco_bits != 0 || l1.memory_policy != static_cast<u8>(amd::hw::MemoryPolicy::Uncached))
     return "its first TLBs are not on, or do not translate";
-  if (const std::string wrong = judge_second_tlb(is_graphics); !wrong.empty()) return wrong;
+  if (const std::string wrong = judge_second_tlb(is_graphics, instance); !wrong.empty())
+    return wrong;
   constexpr u64 kUnit = 18;
   const u64 low = pick(Reg::GcmcVmSystemApertureLowAddr, Reg::MmmcVmSystemApertureLowAddr);
   const u64 high = pick(Reg::GcmcVmSystemApertureHighAddr, Reg::MmmcVmSystemApertureHighAddr);
@@ -173,16 +188,21 @@ std::string BareGpu::judge_hub(bool is_graphics) {
       pick(Reg::GcvmInvalidateEng17AddrRangeLo32, Reg::MmvmInvalidateEng17AddrRangeLo32) |
       u64{pick(Reg::GcvmInvalidateEng17AddrRangeHi32, Reg::MmvmInvalidateEng17AddrRangeHi32)} << 32;
   if (range != 0x1f'ffff'ffff) return fmt::format("invalidations cover {:#x}", range);
-  const auto joined = [&](Reg low, Reg high) { return value(low) | u64{value(high)} << 32; };
-  const bool is_alike =
-      joined(Reg::GcvmContext0PageTableBaseAddrLo32, Reg::GcvmContext0PageTableBaseAddrHi32) ==
-          joined(Reg::MmvmContext0PageTableBaseAddrLo32, Reg::MmvmContext0PageTableBaseAddrHi32) &&
-      joined(Reg::GcvmContext0PageTableStartAddrLo32, Reg::GcvmContext0PageTableStartAddrHi32) ==
-          joined(Reg::MmvmContext0PageTableStartAddrLo32,
-                 Reg::MmvmContext0PageTableStartAddrHi32) &&
-      joined(Reg::GcvmContext0PageTableEndAddrLo32, Reg::GcvmContext0PageTableEndAddrHi32) ==
-          joined(Reg::MmvmContext0PageTableEndAddrLo32, Reg::MmvmContext0PageTableEndAddrHi32);
-  if (card_.is_translating && !is_alike) return "the hubs have different tables or ranges";
+  // Each like the first of the other kind.
+  const u32 graphics = is_graphics ? instance : 0, memory = is_graphics ? 0 : instance;
+  const auto is_alike = [&](Reg low, Reg high, Reg other_low, Reg other_high) {
+    return pair(low, high, graphics) == pair(other_low, other_high, memory);
+  };
+  const auto joined = [&](Reg low, Reg high) { return pair(low, high, graphics); };
+  const bool are_alike =
+      is_alike(Reg::GcvmContext0PageTableBaseAddrLo32, Reg::GcvmContext0PageTableBaseAddrHi32,
+               Reg::MmvmContext0PageTableBaseAddrLo32, Reg::MmvmContext0PageTableBaseAddrHi32) &&
+      is_alike(Reg::GcvmContext0PageTableStartAddrLo32, Reg::GcvmContext0PageTableStartAddrHi32,
+               Reg::MmvmContext0PageTableStartAddrLo32, Reg::MmvmContext0PageTableStartAddrHi32) &&
+      is_alike(Reg::GcvmContext0PageTableEndAddrLo32, Reg::GcvmContext0PageTableEndAddrHi32,
+               Reg::MmvmContext0PageTableEndAddrLo32, Reg::MmvmContext0PageTableEndAddrHi32);
+  if (card_.is_translating[graphics] && !are_alike)
+    return "the hubs have different tables or ranges";
   if (joined(Reg::GcvmContext0PageTableEndAddrLo32, Reg::GcvmContext0PageTableEndAddrHi32) >>
           (48 - kPage) !=
       0)
@@ -201,31 +221,48 @@ void BareGpu::set_up_context() {
                                           Reg::GcvmContext0PageTableEndAddrHi32)});
 }
 
-void BareGpu::invalidate(bool is_graphics, u32 written) {
-  u32& ack = value(is_graphics ? Reg::GcvmInvalidateEng17Ack : Reg::MmvmInvalidateEng17Ack);
+bool BareGpu::is_whole_invalidation(u32 written, u32* vmids) const {
+  const auto is_whole = [&](const auto& request) {
+    *vmids = request.vmids;
+    return request.l1_ptes && request.l2_ptes && request.l2_pde0 && request.l2_pde1 &&
+           request.l2_pde2;
+  };
+  if (is_gc94()) return is_whole(amd::hw::fields_of<amd::hw::InvalidateRequestGc94>(written));
+  const auto request = amd::hw::fields_of<amd::hw::InvalidateRequest>(written);
+  return is_whole(request) && !request.only_4k;
+}
+
+// What a hub does not forget it keeps: on several XCCs translations are as the tables were when the
+// last of them was told.
+void BareGpu::invalidate(bool is_graphics, u32 instance, u32 written) {
+  u32& ack =
+      value(is_graphics ? Reg::GcvmInvalidateEng17Ack : Reg::MmvmInvalidateEng17Ack, instance);
   ack = 0;
-  if (const std::string wrong = judge_hub(is_graphics); !wrong.empty()) {
+  if (const std::string wrong = judge_hub(is_graphics, instance); !wrong.empty()) {
     checks_.report(kHubSetUp, fmt::format("the {} hub is asked to invalidate, and {}",
                                           is_graphics ? "graphics" : "memory", wrong));
     return;
   }
-  const auto request = amd::hw::fields_of<amd::hw::InvalidateRequest>(written);
-  const bool is_whole = request.l1_ptes && request.l2_ptes && request.l2_pde0 && request.l2_pde1 &&
-                        request.l2_pde2 && !request.only_4k;
-  if (!is_whole || (request.vmids & 1) == 0 || (!is_graphics && !card_.is_held)) {
+  u32 vmids = 0;
+  const bool is_whole = is_whole_invalidation(written, &vmids);
+  const bool is_held = card_.is_held[instance];
+  if (!is_whole || (vmids & 1) == 0 || (!is_graphics && !is_held)) {
     checks_.report(kInvalidation,
                    fmt::format("an invalidation of {:#x}{}", written,
-                               is_graphics || card_.is_held ? "" : " without the semaphore"));
+                               is_graphics || is_held ? "" : " without the semaphore"));
     return;
   }
-  ack = request.vmids;
+  ack = vmids;
   if (!is_graphics) return;
   const bool was_set_up = memory_.has_context();
-  set_up_context();
+  if (instance == 0) set_up_context();
   // The first one comes behind the flush of tables that nobody could walk yet.
   if (!was_set_up) memory_.flush();
+  card_.is_translating[instance] = true;
+  card_.invalidated |= 1u << instance;
+  if (card_.invalidated != (1u << xccs()) - 1) return;
+  card_.invalidated = 0;
   memory_.invalidate((card_.command & kBusMasterBit) != 0);
-  card_.is_translating = true;
 }
 
 // ---- the interrupt handler ----------------------------------------------------------------------
@@ -272,8 +309,8 @@ void BareGpu::signal(u32 context_id, unsigned valid_bits) {
            .source = amd::hw::kSourceEndOfPipe,
            .context0 = context_id});
   else
-    raise({.client = amd::hw::kClientGfx,
-           .source = amd::hw::kSourceCopyTrap,
+    raise({.client = interrupt_sources_.copy_client,
+           .source = interrupt_sources_.copy_source,
            .context0 = context_id});
 }
 
@@ -306,8 +343,8 @@ void BareGpu::memory_fault(const MemoryFault& fault) {
     value(Reg::GcvmL2ProtectionFaultAddrLo32) = static_cast<u32>(fault.va >> kPage);
     value(Reg::GcvmL2ProtectionFaultAddrHi32) = static_cast<u32>(fault.va >> 44);
   }
-  raise({.client = amd::hw::kClientGfx,
-         .source = amd::hw::kSourcePageFault,
+  raise({.client = interrupt_sources_.fault_client,
+         .source = interrupt_sources_.fault_source,
          .context0 = static_cast<u32>(fault.va >> kPage),
          .context1 = static_cast<u32>(fault.va >> 44 & 0xf) |
                      (fault.read_only ? amd::hw::kFaultContextWrite : 0)});

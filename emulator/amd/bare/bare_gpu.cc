@@ -26,7 +26,7 @@ constexpr u64 kMiB = u64{1} << 20;
 // Where a write flushes the aperture: in the page that the bus interface leaves free.
 // [amdgpu_drv.c AMDGPU_MMIO hole: nbio_v4_3.c MMIO_REG_HOLE_OFFSET]
 constexpr u32 kHdpFlushAt = 0x7f000;
-constexpr u64 kBusOfGpus = u64{1} << 43, kBusOfGpu = u64{1} << 38;
+constexpr u64 kBusOfGpus = u64{1} << 43, kBusOfGpu = u64{1} << 40;
 
 // What a reset leaves in registers whose contents nobody promises.
 constexpr u32 kPoison = 0xdb0bdb0b;
@@ -86,18 +86,26 @@ BareGpu::BareGpu(Device& device, Checks& checks, BusMemory& bus, std::function<u
       now_ticks_(std::move(now_ticks)),
       settings_(settings),
       chip_(*bare_chip(*device.slot.node)),
+      interrupt_sources_(amd::hw::interrupt_sources(chip_)),
       own_card_(card == nullptr ? std::make_unique<CardState>() : nullptr),
       card_(card == nullptr ? *own_card_ : *card),
       memory_(device, checks, bus, device.slot.node->vram_bytes / kMiB * kMiB, chip_),
       psp_(memory_, checks, chip_, card_.security) {
-  for (std::array<u32, amd::hw::kHqdRegisters>& registers : card_.queues)
-    slots_.push_back({.registers = registers});
+  const Node& node = *device.slot.node;
+  for (u32 xcc = 0; xcc < node.xccs; ++xcc)
+    for (u32 number = 0; number < kQueues; ++number)
+      slots_.push_back({.registers = card_.queues[xcc][number], .xcc = xcc, .number = number});
   for (usize i = 0; i < amd::hw::kRegisters; ++i) {
     const amd::hw::RegisterPlace& place = amd::hw::places_of(chip_)[i];
-    names_[bases_of(place.block)[place.segment] + place.offset] = static_cast<Reg>(i);
+    if (place.name.empty()) continue;
+    // Of the many copy engines the first alone is emulated.
+    const u32 count = place.block == Block::Sdma0 ? 1 : instances_of(place.block, node);
+    for (u32 instance = 0; instance < count; ++instance) {
+      const u64 word = bases_of(place.block, chip_, instance)[place.segment] + place.offset;
+      names_[word] = {static_cast<Reg>(i), instance};
+      if (static_cast<Reg>(i) == Reg::CpMqdBaseAddr) queue_registers_.push_back(word);
+    }
   }
-  const amd::hw::RegisterPlace& queue = amd::hw::place_of(Reg::CpMqdBaseAddr, chip_);
-  queue_registers_ = bases_of(queue.block)[queue.segment] + queue.offset;
   const std::vector<u8> table = make_discovery_table(*device.slot.node);
   std::copy(table.begin(), table.end(), memory_.at(memory_.bytes() - amd::hw::kDiscoveryFromEnd));
   if (card_.magic != CardState::kMagic) {
@@ -129,20 +137,26 @@ void BareGpu::reset() {
   }
   stop_copy_queue();
   card_.values = {};
-  for (const Reg reg : kUnknownAtReset) value(reg) = kPoison;
+  for (auto& values : card_.values)
+    for (const Reg reg : kUnknownAtReset) values[static_cast<usize>(reg)] = kPoison;
   card_.windows = {};
   psp_.reset();
   memory_.reset();
-  card_.has_begun = card_.has_pfp_begun = card_.has_me_begun = card_.is_translating =
-      card_.is_held = false;
+  card_.has_begun = card_.is_translating = card_.is_held = {};
+  card_.has_pfp_begun = card_.has_me_begun = false;
   card_.smu_table = 0;
   card_.interrupt_wptr = kPoison & amd::hw::kIhOffsetMask;
-  value(Reg::MmmcVmFbLocationBase) = static_cast<u32>(kFramebuffer >> 24);
-  value(Reg::MmmcVmFbLocationTop) = static_cast<u32>((kFramebuffer + memory_.bytes() - 1) >> 24);
+  for (u32 hub = 0; hub < instances_of(Block::MmHub, *device_.slot.node); ++hub) {
+    value(Reg::MmmcVmFbLocationBase, hub) = static_cast<u32>(kFramebuffer >> 24);
+    value(Reg::MmmcVmFbLocationTop, hub) =
+        static_cast<u32>((kFramebuffer + memory_.bytes() - 1) >> 24);
+  }
   value(Reg::BifBx0RemapHdpMemFlushCntl) = kHdpFlushAt;
   value(Reg::RccDev0Epf2Strap2) = amd::hw::kStrapNoSoftReset;
   value(Reg::CpMecRs64Cntl) = amd::hw::word_of(amd::hw::MecControl{.halt = true});
   value(Reg::Sdma0F32Cntl) = copy_halt();
+  for (u32 xcc = 0; xcc < xccs(); ++xcc) value(Reg::CpMecCntl, xcc) = amd::hw::kMecStopGc94;
+  value(Reg::XccDoorbellFence) = amd::hw::kFenceXccs;
 }
 
 // ---- regions of the bus -------------------------------------------------------------------------
@@ -153,13 +167,13 @@ u64 BareGpu::shown_bytes() const {
 }
 
 u64 BareGpu::shown_address() const {
-  constexpr u64 kOfSmall = u64{1} << 36;
+  constexpr u64 kOfSmall = u64{1} << 38;
   const bool is_small = shown_bytes() < std::bit_ceil(memory_.bytes());
   return kBusOfGpus + device_.slot.index * kBusOfGpu + (is_small ? kOfSmall : 0);
 }
 
 u64 BareGpu::register_address() const {
-  constexpr u64 kOfRegisters = u64{1} << 37;
+  constexpr u64 kOfRegisters = u64{1} << 39;
   return kBusOfGpus + device_.slot.index * kBusOfGpu + kOfRegisters;
 }
 
@@ -273,16 +287,16 @@ u32 BareGpu::read_word(u64 word) {
     if (!bytes.empty()) std::memcpy(&data, bytes.data(), sizeof data);
     return data;
   }
-  if (word >= queue_registers_ && word < queue_registers_ + amd::hw::kHqdRegisters) {
-    const ComputeSlot* slot = selected("read");
-    return slot == nullptr ? ~u32{0} : slot->registers[word - queue_registers_];
+  if (const auto queue = queue_register(word)) {
+    const ComputeSlot* slot = selected(queue->first, "read");
+    return slot == nullptr ? ~u32{0} : slot->registers[queue->second];
   }
   const auto found = names_.find(word);
   if (found == names_.end()) {
     checks_.report(kUnknownRegister, fmt::format("register {:#x} is read", word));
     return ~u32{0};
   }
-  const Reg reg = found->second;
+  const auto [reg, instance] = found->second;
   switch (amd::hw::place_of(reg, chip_).block) {
     case Block::Mp0: return psp_.read(reg);
     default: break;
@@ -296,11 +310,11 @@ u32 BareGpu::read_word(u64 word) {
       return psp_.has_started_graphics() ? amd::hw::kBootloadComplete : 0;
     // Reading takes it, where nobody has it.
     case Reg::MmvmInvalidateEng17Sem:
-      return std::exchange(card_.is_held, true) ? 0 : amd::hw::kSemaphoreTaken;
+      return std::exchange(card_.is_held[instance], true) ? 0 : amd::hw::kSemaphoreTaken;
     case Reg::IhRbWptr: return card_.interrupt_wptr | value(Reg::IhRbWptr);
     case Reg::GoldenTscCountLower: return static_cast<u32>(now_ticks_());
     case Reg::GoldenTscCountUpper: return static_cast<u32>(now_ticks_() >> 32);
-    default: return value(reg);
+    default: return value(reg, instance);
   }
 }
 
@@ -315,28 +329,39 @@ void BareGpu::write_word(u64 word, u32 written) {
       std::memcpy(bytes.data(), &written, sizeof written);
     return;
   }
-  const bool is_queue_register =
-      word >= queue_registers_ && word < queue_registers_ + amd::hw::kHqdRegisters;
+  const auto queue = queue_register(word);
   const auto found = names_.find(word);
-  if (found == names_.end() && !is_queue_register) {
+  if (found == names_.end() && !queue) {
     checks_.report(kUnknownRegister,
                    fmt::format("{:#x} is written to register {:#x}", written, word));
     return;
   }
-  const bool is_graphics =
-      is_queue_register || amd::hw::place_of(found->second, chip_).block == Block::Gc;
+  const bool is_graphics = queue || amd::hw::place_of(found->second.reg, chip_).block == Block::Gc;
   if (is_graphics && !psp_.has_started_graphics() &&
-      (is_queue_register || !is_awake_always(found->second))) {
+      (queue || !is_awake_always(found->second.reg))) {
     checks_.report(
         kGraphicsAsleep,
         fmt::format("{:#x} is written to register {:#x} of the graphics core, which sleeps",
                     written, word));
     return;
   }
-  if (is_queue_register)
-    write_queue_register(static_cast<u32>(word - queue_registers_), written);
+  if (queue)
+    write_queue_register(queue->first, queue->second, written);
   else
-    write_known(found->second, written);
+    write_known(found->second.reg, found->second.instance, written);
+}
+
+// The window to other dies has the fence alone, which nobody may leave out. [nbio_v7_9.c
+// nbio_v7_9_init_registers()]
+void BareGpu::write_on_aid(u32 written) {
+  const u32 high = value(Reg::BifBx0PcieIndex2Hi), aid = high & 3;
+  const amd::hw::RegisterPlace& fence = amd::hw::place_of(Reg::XccDoorbellFence, chip_);
+  const u64 at = (bases_of(fence.block, chip_, 0)[fence.segment] + fence.offset) * sizeof(u32);
+  if (high != (aid | amd::hw::kOtherAid) || aid == 0 || value(Reg::BifBx0PcieIndex2) != at)
+    checks_.report(kUnknownRegister, fmt::format("{:#x} is written to register {:#x} of die {:#x}",
+                                                 written, value(Reg::BifBx0PcieIndex2), high));
+  else
+    value(Reg::XccDoorbellFence, aid) = written;
 }
 
 void BareGpu::judge_bits(std::string_view name, u32 written, u32 defined) {
@@ -345,28 +370,36 @@ void BareGpu::judge_bits(std::string_view name, u32 written, u32 defined) {
                                                written, name, defined));
 }
 
-void BareGpu::write_known(Reg reg, u32 written) {
+void BareGpu::write_known(Reg reg, u32 instance, u32 written) {
   judge_bits(amd::hw::place_of(reg, chip_).name, written, defined_bits(reg, chip_));
   if (amd::hw::place_of(reg, chip_).block == Block::Mp0) return psp_.write(reg, written);
   if (reg == Reg::Sdma0Queue0RbCntl) return write_copy_control(written);
-  if (reg == Reg::CpMecRs64Cntl) return write_processor_control(written);
+  if (reg == Reg::CpMecRs64Cntl || reg == Reg::CpMecCntl)
+    return write_processor_control(instance, written);
   if (reg == Reg::CpMeCntl) return write_front_control(written);
   if (reg == Reg::IhRbCntl) judge_interrupt_ring(written);
-  value(reg) = written;
+  value(reg, instance) = written;
   switch (reg) {
     case Reg::BifBxPf0RsmuData:
       // The window on itself is nothing.
       if (const u64 target = value(Reg::BifBxPf0RsmuIndex) / 4;
-          !names_.contains(target) || names_.at(target) != reg)
+          !names_.contains(target) || names_.at(target).reg != reg)
         write_word(target, written);
       return;
-    case Reg::GcvmInvalidateEng17Req: return invalidate(true, written);
-    case Reg::MmvmInvalidateEng17Req: return invalidate(false, written);
-    case Reg::MmvmInvalidateEng17Sem: card_.is_held = false; return;
+    case Reg::BifBx0PcieData2: return write_on_aid(written);
+    case Reg::RlcCaptureGpuClockCount: {
+      const u64 ticks = now_ticks_();
+      value(Reg::RlcGpuClockCountLsb, instance) = static_cast<u32>(ticks);
+      value(Reg::RlcGpuClockCountMsb, instance) = static_cast<u32>(ticks >> 32);
+      return;
+    }
+    case Reg::GcvmInvalidateEng17Req: return invalidate(true, instance, written);
+    case Reg::MmvmInvalidateEng17Req: return invalidate(false, instance, written);
+    case Reg::MmvmInvalidateEng17Sem: card_.is_held[instance] = false; return;
     case Reg::GcvmL2ProtectionFaultCntl:
       if ((written & amd::hw::kFaultControlClear) != 0) {
-        value(Reg::GcvmL2ProtectionFaultStatus) = 0;
-        value(reg) &= ~amd::hw::kFaultControlClear;
+        value(Reg::GcvmL2ProtectionFaultStatus, instance) = 0;
+        value(reg, instance) &= ~amd::hw::kFaultControlClear;
       }
       return;
     case Reg::Mp1SmnC2pmsg66: return send_message(false);
@@ -375,16 +408,55 @@ void BareGpu::write_known(Reg reg, u32 written) {
       value(reg) = written & amd::hw::kIhOverflow;
       card_.interrupt_wptr = written & amd::hw::kIhOffsetMask;
       return;
-    case Reg::GrbmSoftReset: return soft_reset(written);
+    case Reg::GrbmSoftReset: return soft_reset(instance, written);
     case Reg::ShMemBases:
     case Reg::ShMemConfig: {
-      const auto select = amd::hw::fields_of<amd::hw::GrbmSelect>(value(Reg::GrbmGfxCntl));
-      card_.windows[select.vmid] = value(Reg::ShMemBases) == amd::hw::kShMemBases &&
-                                   value(Reg::ShMemConfig) == amd::hw::kShMemConfig;
+      const auto select =
+          amd::hw::fields_of<amd::hw::GrbmSelect>(value(Reg::GrbmGfxCntl, instance));
+      const u32 config = is_gc94() ? amd::hw::kShMemConfigGc94 : amd::hw::kShMemConfig;
+      card_.windows[instance][select.vmid] =
+          value(Reg::ShMemBases, instance) == amd::hw::kShMemBases &&
+          value(Reg::ShMemConfig, instance) == config;
       return;
     }
     default: return;
   }
+}
+
+// Why a doorbell is not passed on, or nothing.
+std::string BareGpu::judge_doorbell(u32 word, bool is_copy) {
+  const Reg port = is_gc94() ? Reg::S2aDoorbellEntry1Ctrl
+                   : is_copy ? Reg::S2aDoorbellEntry2Ctrl
+                             : Reg::S2aDoorbellEntry0Ctrl;
+  const auto entry = amd::hw::fields_of<amd::hw::DoorbellEntry>(value(port));
+  if (value(Reg::RccDev0Epf0RccDoorbellAperEn) != 1) return "the aperture is closed";
+  if (is_gc94()) {
+    if (value(Reg::BifcDoorbellAccessEnPf) != amd::hw::kDoorbellAccess) return "access is not on";
+    if (!is_copy) {
+      // Every XCC gets it. [nbio_v7_9.c nbio_v7_9_init_registers(): XCC_DOORBELL_FENCE]
+      if (value(Reg::XccDoorbellFence) != (amd::hw::kFenceXccs & ~((1u << xccs()) - 1)))
+        return "XCCs are fenced off";
+      for (u32 aid = 1; aid < instances_of(Block::MmHub, *device_.slot.node); ++aid)
+        if (value(Reg::XccDoorbellFence, aid) != amd::hw::kFenceOtherAid)
+          return "a die is fenced off";
+      return "";
+    }
+    const auto range = amd::hw::fields_of<amd::hw::DoorbellRange>(value(Reg::Doorbell0CtrlEntry1));
+    constexpr u8 kAwid = 0xe, kOffset = 0xe, kAddress = 1;
+    if (word < range.offset || word >= range.offset + range.size * 1u) return "it is out of range";
+    if (!entry.enable || entry.awid != kAwid || entry.offset != kOffset ||
+        entry.address_31_28 != kAddress || entry.size == 0)
+      return "its port leads elsewhere";
+    return "";
+  }
+  // [nbio_v4_3.c nbio_v4_3_gc_doorbell_init(), nbio_v4_3_sdma_doorbell_range()]
+  constexpr u8 kComputeAwid = 3, kCopyAwid = 0xe, kAddress = 3;
+  if (entry.size != 0 && (word < entry.offset || word >= entry.offset + entry.size * 8u))
+    return "it is out of range";
+  if (!entry.enable || entry.awid != (is_copy ? kCopyAwid : kComputeAwid) ||
+      entry.address_31_28 != kAddress)
+    return "its port leads elsewhere";
+  return "";
 }
 
 // A store of a client that may be in the middle of anything.
@@ -394,18 +466,10 @@ void BareGpu::ring(u64 offset, unsigned bytes, u64 written) {
     std::lock_guard lock(mutex_);
     const u32 word = static_cast<u32>(offset / 4);
     const bool is_copy = word >= amd::hw::kFirstCopyDoorbell * 2;
-    const auto entry = amd::hw::fields_of<amd::hw::DoorbellEntry>(
-        value(is_copy ? Reg::S2aDoorbellEntry2Ctrl : Reg::S2aDoorbellEntry0Ctrl));
-    const bool is_in_range =
-        entry.size == 0 || (word >= entry.offset && word < entry.offset + entry.size * 8u);
-    // [nbio_v4_3.c nbio_v4_3_gc_doorbell_init(), nbio_v4_3_sdma_doorbell_range()]
-    constexpr u8 kComputeAwid = 3, kCopyAwid = 0xe, kAddress = 3;
-    const bool leads_there =
-        entry.awid == (is_copy ? kCopyAwid : kComputeAwid) && entry.address_31_28 == kAddress;
-    if (value(Reg::RccDev0Epf0RccDoorbellAperEn) != 1 || !entry.enable || !is_in_range ||
-        !leads_there)
-      checks_.report(kDoorbellPort,
-                     fmt::format("doorbell {:#x} is rung, which is not passed on", offset));
+    if (const std::string wrong = judge_doorbell(word, is_copy); !wrong.empty())
+      checks_.report(
+          kDoorbellPort,
+          fmt::format("doorbell {:#x} is rung, which is not passed on: {}", offset, wrong));
     else if (is_copy && copy_queue_ &&
              value(Reg::Sdma0Queue0DoorbellOffset) ==
                  amd::hw::word_of(amd::hw::HqdDoorbellControl{.offset = word}))

@@ -80,44 +80,58 @@ class BareGpu final : public Interrupts {
   static constexpr u32 kQueues = CardState::kQueues;
   struct ComputeSlot {
     std::array<u32, amd::hw::kHqdRegisters>& registers;
-    std::optional<QueueId> id;
-    u32 doorbell = 0;  // in words
+    u32 xcc = 0, number = 0;
+    std::optional<QueueId> id;  // of an AQL queue, which is on all XCCs: on the first
+    u32 doorbell = 0;           // in words
     bool is_stuck = false;
   };
 
   bool is_gc12() const { return chip_ == amd::hw::BareChip::Gc12; }
-  u32& value(Reg reg) { return card_.values[static_cast<usize>(reg)]; }
-  u64 pair(Reg low, Reg high) { return value(low) | u64{value(high)} << 32; }
+  bool is_gc94() const { return chip_ == amd::hw::BareChip::Gc94; }
+  u32 xccs() const { return device_.slot.node->xccs; }
+  // Of this instance of the register's block.
+  u32& value(Reg reg, u32 instance = 0) { return card_.values[instance][static_cast<usize>(reg)]; }
+  u64 pair(Reg low, Reg high, u32 instance = 0) {
+    return value(low, instance) | u64{value(high, instance)} << 32;
+  }
   void show_on_bus();
   std::span<u8> behind_window(const char* what);
   u32 read_word(u64 word);
   void write_word(u64 word, u32 value);
-  void write_known(Reg reg, u32 value);
+  void write_known(Reg reg, u32 instance, u32 value);
+  void write_on_aid(u32 value);
   void judge_bits(std::string_view name, u32 written, u32 defined);
   void reset();
   void clear(ComputeSlot& slot);
 
   // Queues: bare_queues.cc.
-  ComputeSlot* selected(const char* what);
-  void write_queue_register(u32 index, u32 value);
+  std::optional<std::pair<u32, u32>> queue_register(u64 word) const;  // the XCC, the register
+  ComputeSlot* selected(u32 xcc, const char* what);
+  ComputeSlot& slot_of(u32 xcc, u32 number) { return slots_[xcc * kQueues + number]; }
+  void write_queue_register(u32 xcc, u32 index, u32 value);
   void activate(ComputeSlot& slot);
-  bool judge_processor();
+  std::string judge_together(u32 number);
+  bool judge_processor(u32 xcc);
+  std::string judge_aql(const ComputeSlot& slot);
   std::string judge_description(const ComputeSlot& slot, const QueueDescription& queue);
   void dequeue(ComputeSlot& slot);
   void note_stopped(QueueId queue);
   void write_copy_control(u32 value);
   void stop_copy_queue();
-  void soft_reset(u32 value);
-  void write_processor_control(u32 value);
+  void soft_reset(u32 xcc, u32 value);
+  void write_processor_control(u32 xcc, u32 value);
   void write_front_control(u32 value);
   u32 copy_halt() const;
 
   // Memory and interrupts: bare_blocks.cc.
   void set_up_context();
-  std::string judge_hub(bool is_graphics);
-  std::string judge_second_tlb(bool is_graphics);
-  void invalidate(bool is_graphics, u32 value);
+  std::string judge_hub(bool is_graphics, u32 instance);
+  std::string judge_second_tlb(bool is_graphics, u32 instance);
+  bool is_whole_invalidation(u32 value, u32* vmids) const;
+  void invalidate(bool is_graphics, u32 instance, u32 value);
+  std::string judge_doorbell(u32 word, bool is_copy);
   void send_message(bool is_debug);
+  void take_message(amd::hw::SmuMessage message, u32& argument, u32& answer);
   void judge_interrupt_ring(u32 value);
   void raise(const amd::hw::InterruptEntry& entry);
 
@@ -127,13 +141,18 @@ class BareGpu final : public Interrupts {
   const std::function<u64()> now_ticks_;
   const Settings settings_;
   const amd::hw::BareChip chip_;
+  const amd::hw::InterruptSources interrupt_sources_;
   const std::unique_ptr<CardState> own_card_;  // null: it lies elsewhere
   mutable std::mutex mutex_;                   // guards what follows
   CardState& card_;
   BareMemory memory_;
   SecurityProcessor psp_;
-  std::unordered_map<u64, Reg> names_;  // by address, in words
-  u64 queue_registers_ = 0;             // address of CP_MQD_BASE_ADDR
+  struct Named {
+    Reg reg;
+    u32 instance;
+  };
+  std::unordered_map<u64, Named> names_;  // by address, in words
+  std::vector<u64> queue_registers_;      // addresses of CP_MQD_BASE_ADDR, by XCC
   std::vector<ComputeSlot> slots_;
   std::optional<QueueId> copy_queue_;
   bool is_taken_ = false;

@@ -20,6 +20,14 @@ using amd::hw::PageEntry;
 constexpr unsigned kLowest = amd::hw::kPageLevels - 1;
 constexpr u64 kTableBytes = amd::hw::kGpuPage;
 
+// Whether a page says that it is one: on the lowest level GC 12 does, GC 11 does not, and GC 9.4.3
+// does neither there nor on the level above. [gmc_v12_0.c gmc_v12_0_gart_init(); gmc_v9_0.c
+// gmc_v9_0_get_vm_pde()]
+constexpr bool says_page(amd::hw::BareChip chip, unsigned level) {
+  if (chip == amd::hw::BareChip::Gc94) return level < kLowest - 1;
+  return level < kLowest || chip == amd::hw::BareChip::Gc12;
+}
+
 bool continues(const BareMemory::Page& before, const BareMemory::Page& page) {
   return before.va + before.bytes == page.va && before.host + before.bytes == page.host &&
          before.writable == page.writable && before.executable == page.executable &&
@@ -105,10 +113,9 @@ void BareMemory::walk_table(u64 table, unsigned level, u64 va, std::vector<Page>
                                  level, here));
       continue;
     }
-    if (level == kLowest || entry.is_pte) {
-      // On the lowest level GC 12 says so, GC 11 does not.
-      const bool is_odd =
-          level == 0 || (level == kLowest && entry.is_pte != (chip_ == amd::hw::BareChip::Gc12));
+    if (amd::hw::is_page(entry, chip_, level)) {
+      const bool is_odd = level == 0 || entry.is_pte != says_page(chip_, level) ||
+                          entry.block_fragment != 0 || entry.is_translated_further;
       if (is_odd)
         checks_.report(kPageEntry,
                        fmt::format("the entry {:#x} for {:#x} says that it is {}, on level {}",
@@ -118,8 +125,11 @@ void BareMemory::walk_table(u64 table, unsigned level, u64 va, std::vector<Page>
       continue;
     }
     // A directory's entry has an address, and that it is valid.
+    const bool is_of_large =
+        chip_ != amd::hw::BareChip::Gc94 || (entry.block_fragment == (level == 1 ? 9 : 0) &&
+                                             entry.is_translated_further == (level == 2));
     if (entry.is_system || entry.address > bytes_ - kTableBytes || entry.writable ||
-        entry.executable || entry.fragment != 0)
+        entry.executable || entry.fragment != 0 || !is_of_large)
       checks_.report(kPageEntry,
                      fmt::format("the entry {:#x} of level {} for {:#x} leads to no table "
                                  "in the GPU's memory",

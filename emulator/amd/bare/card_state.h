@@ -23,25 +23,29 @@ struct SecurityState {
   bool has_ring = false, has_tmr = false, has_started_graphics = false;
   u32 control_status = 0, wanted_tmr_bytes = 0;
   u64 compute_entry = 0, pfp_entry = 0, me_entry = 0;
+  u32 partitions = 0;              // of the XCCs; 0: nobody said
   std::array<bool, 256> loaded{};  // by PspFirmware
 };
 
 struct CardState {
-  static constexpr u32 kQueues = 8, kVmids = 16;
-  static constexpr u64 kMagic = 0x32'64'72'61'63'62'64;  // "dbcard2"
+  static constexpr u32 kQueues = 8, kVmids = 16, kInstances = 8;
+  static constexpr u64 kMagic = 0x33'64'72'61'63'62'64;  // "dbcard3"
 
   u64 magic = 0;  // kMagic once the card has been switched on
-  std::array<u32, amd::hw::kRegisters> values{};
-  std::array<std::array<u32, amd::hw::kHqdRegisters>, kQueues> queues{};
-  std::array<bool, kVmids> windows{};  // VMIDs whose SH_MEM_* are set
+  // Of each instance of a block.
+  std::array<std::array<u32, amd::hw::kRegisters>, kInstances> values{};
+  std::array<std::array<std::array<u32, amd::hw::kHqdRegisters>, kQueues>, kInstances> queues{};
+  // VMIDs whose SH_MEM_* are set.
+  std::array<std::array<bool, kVmids>, kInstances> windows{};
   SecurityState security;
-  bool has_begun = false;  // the compute processor, at its entry
+  std::array<bool, kInstances> has_begun{};  // the compute processor, at its entry
   bool has_pfp_begun = false, has_me_begun = false;
-  bool is_translating = false;  // the graphics hub has been set up and invalidated
-  bool is_held = false;         // the memory hub's semaphore
-  u64 smu_table = 0;            // the driver's, of the memory controller
-  u16 command = 0;              // of PCI
-  u64 shown_bytes = 0;          // of its memory, by the region on the bus
+  std::array<bool, kInstances> is_translating{};  // the graphics hub was set up and invalidated
+  std::array<bool, kInstances> is_held{};         // the memory hub's semaphore
+  u32 invalidated = 0;  // a bit for each XCC whose hub was told, until all were
+  u64 smu_table = 0;    // the driver's, of the memory controller
+  u16 command = 0;      // of PCI
+  u64 shown_bytes = 0;  // of its memory, by the region on the bus
   u32 mm_index = 0, mm_index_hi = 0;
   u32 interrupt_wptr = 0;  // bytes
 };

@@ -42,6 +42,14 @@ constexpr u64 kHdpBases[] = {0xf20, 0x240a400};
 constexpr u64 kOssBases[] = {0x10a0, 0x240a000};
 constexpr u64 kSmuIoBases[] = {0x16800, 0x16a00, 0x440000, 0x2401000};
 
+// Of GC 9.4.3 we made them: no source tells a real board's, but that those of XCCs are alike in
+// their lower 16 bits. [gfx_v9_4_3.c XCC_REG_RANGE_0_LOW, NORMALIZE_XCC_REG_OFFSET()]
+constexpr u64 kGc94Gc[] = {0x2000, 0xa000}, kGc94XccStride = 0x80000;
+constexpr u64 kGc94Sdma[] = {0x1260}, kGc94SdmaStride = 0x80000;
+constexpr u64 kGc94MmHub[] = {0x1a000}, kGc94AidStride = 0x1000000;
+constexpr u64 kGc94Nbio[] = {0,         0x14,      0xd20,     0x10400,  0x241a000,
+                             0x240f000, 0x241b000, 0x4040000, 0x5040000};
+
 struct MadeBlock {
   Block block;
   IpVersion version;
@@ -53,11 +61,12 @@ u16 sum_of(std::span<const u8> bytes) {
   return sum;
 }
 
-void put_block(Bytes& table, Block block, const IpVersion& version) {
+void put_block(Bytes& table, Block block, const IpVersion& version, amd::hw::BareChip chip,
+               u32 instance) {
   const usize at = table.size();
-  const std::span<const u64> bases = bases_of(block);
+  const std::vector<u64> bases = bases_of(block, chip, instance);
   table.put<u16>(at, amd::hw::hardware_id(block));
-  table.put<u8>(at + 2, 0);
+  table.put<u8>(at + 2, static_cast<u8>(instance));
   table.put<u8>(at + 3, static_cast<u8>(bases.size()));
   table.put<u8>(at + 4, static_cast<u8>(version.major));
   table.put<u8>(at + 5, static_cast<u8>(version.minor));
@@ -125,11 +134,15 @@ std::vector<u8> make_psp_file(amd::hw::BareChip chip) {
                                 PspPart::DbgDrv, PspPart::RasDrv, PspPart::Sos,    PspPart::Toc};
   if (chip == amd::hw::BareChip::Gc12)
     parts.insert(parts.end(), {PspPart::Spl, PspPart::IpKeyManagerDrv});
+  if (chip == amd::hw::BareChip::Gc94) parts = {PspPart::Sos, PspPart::Rl};
   file.put(32, static_cast<u32>(parts.size()));
   usize at = 36;
   for (const PspPart part : parts) {
     const u32 type = static_cast<u32>(part);
-    const std::vector<u8> image = make_image(kMadePart + type, 512 + 256 * type);
+    // The list of registers is loaded as firmware is.
+    const std::vector<u8> image = part == PspPart::Rl
+                                      ? make_image(PspFirmware::RegList, 0x700)
+                                      : make_image(kMadePart + type, 512 + 256 * type);
     file.put(at, type);
     file.put(at + 8, file.add(image) - kHeaderBytes);
     file.put(at + 12, static_cast<u32>(image.size()));
@@ -205,8 +218,75 @@ std::vector<u8> make_smu_file() {
   return file.finish();
 }
 
+// One table of another kind, and that of cards.
+std::vector<u8> make_p2s_file() {
+  constexpr u32 kEntries = 64, kOfApus = 0x50325341, kOfCards = 0x50325358;
+  FirmwareMaker file(2, 1);
+  const std::vector<u8> table = make_image(PspFirmware::P2sTable, 0x600);
+  const u32 at = file.add(table);
+  file.put(36, 2);
+  file.put(40, kEntries);
+  const u32 entries[] = {kOfApus, at + 0x10, 0x20, kOfCards, at, static_cast<u32>(table.size())};
+  for (usize i = 0; i < std::size(entries); ++i) file.put(kEntries + i * 4, entries[i]);
+  return file.finish();
+}
+
+// All engines have one image, whose type is therefore not in it.
+std::vector<u8> make_shared_sdma_file() {
+  FirmwareMaker file(1, 0);
+  file.add(make_image(PspFirmware::Sdma0, 0x900));
+  return file.finish();
+}
+
+// The jump table lies behind the code.
+std::vector<u8> make_old_processor_file() {
+  FirmwareMaker file(1, 0);
+  const std::vector<u8> code = make_image(PspFirmware::CpMec, 0x3000, kMadeEntry);
+  const std::vector<u8> jumps = make_image(PspFirmware::CpMecMe1, 0x100);
+  file.add(code);
+  file.add(jumps);
+  file.put(36, static_cast<u32>(code.size() / 4));
+  file.put(40, static_cast<u32>(jumps.size() / 4));
+  return file.finish();
+}
+
+std::vector<u8> make_old_rlc_file() {
+  FirmwareMaker file(2, 1);
+  const std::vector<u8> code = make_image(PspFirmware::RlcG, 0x1000);
+  file.add(code);
+  struct Part {
+    PspFirmware type;
+    usize at;
+  };
+  for (const Part& part :
+       {Part{PspFirmware::RlcRestoreCntl, 116}, Part{PspFirmware::RlcRestoreGpm, 132},
+        Part{PspFirmware::RlcRestoreSrm, 148}}) {
+    const std::vector<u8> image = make_image(part.type, 0x200 + static_cast<u32>(part.at));
+    file.put(part.at, static_cast<u32>(image.size()));
+    file.put(part.at + 4, file.add(image));
+  }
+  std::vector<u8> bytes = file.finish();
+  const u32 code_bytes = static_cast<u32>(code.size());
+  std::memcpy(bytes.data() + 20, &code_bytes, sizeof code_bytes);
+  return bytes;
+}
+
 IpVersion mp_of(const Node& node) {
-  return bare_chip(node) == amd::hw::BareChip::Gc12 ? IpVersion{14, 0, 3} : IpVersion{13, 0, 0};
+  switch (*bare_chip(node)) {
+    case amd::hw::BareChip::Gc11: return {13, 0, 0};
+    case amd::hw::BareChip::Gc12: return {14, 0, 3};
+    case amd::hw::BareChip::Gc94: return {13, 0, 6};
+  }
+  UNREACHABLE("the chip of {}", node.name);
+}
+
+// Files of a chip that starts without autoload.
+std::map<std::string, std::vector<u8>> make_old_files() {
+  return {{"psp_13_0_6_sos.bin", make_psp_file(amd::hw::BareChip::Gc94)},
+          {"smu_13_0_6.bin", make_p2s_file()},
+          {"sdma_4_4_2.bin", make_shared_sdma_file()},
+          {"gc_9_4_3_mec.bin", make_old_processor_file()},
+          {"gc_9_4_3_rlc.bin", make_old_rlc_file()}};
 }
 
 }  // namespace
@@ -215,6 +295,8 @@ std::optional<amd::hw::BareChip> bare_chip(const Node& node) {
   if (node.gc.major == 11 && node.gc.minor == 0 && node.gc.revision == 0)
     return amd::hw::BareChip::Gc11;
   if (node.gc.major == 12 && node.gc.minor == 0) return amd::hw::BareChip::Gc12;
+  if (node.gc.major == 9 && node.gc.minor == 4 && node.gc.revision == 3)
+    return amd::hw::BareChip::Gc94;
   return std::nullopt;
 }
 
@@ -233,42 +315,80 @@ std::span<const u64> bases_of(Block block) {
   UNREACHABLE("block {}", static_cast<int>(block));
 }
 
+u32 instances_of(Block block, const Node& node) {
+  if (bare_chip(node) != amd::hw::BareChip::Gc94) return 1;
+  constexpr u32 kAids = 4;
+  switch (block) {
+    case Block::Gc: return node.xccs;
+    case Block::MmHub: return kAids;
+    case Block::Sdma0: return node.sdma_engines + node.sdma_xgmi_engines;
+    default: return 1;
+  }
+}
+
+std::vector<u64> bases_of(Block block, amd::hw::BareChip chip, u32 instance) {
+  const auto list = [](std::span<const u64> bases, u64 behind) {
+    std::vector<u64> moved(bases.begin(), bases.end());
+    for (u64& base : moved) base += behind;
+    return moved;
+  };
+  if (chip != amd::hw::BareChip::Gc94) return list(bases_of(block), 0);
+  constexpr u32 kXccs = 8;
+  switch (block) {
+    case Block::Gc: return list(kGc94Gc, instance * kGc94XccStride);
+    // Behind those of the XCCs.
+    case Block::Sdma0: return list(kGc94Sdma, (kXccs + instance) * kGc94SdmaStride);
+    case Block::MmHub: return list(kGc94MmHub, instance * kGc94AidStride);
+    case Block::Nbio: return list(kGc94Nbio, 0);
+    default: return list(bases_of(block), 0);
+  }
+}
+
 std::vector<u8> make_discovery_table(const Node& node) {
   // [amdgpu_discovery.c, the cases of these graphics cores and their companions; versions of the
   // companions of 12.0.x as in tinygrad a9069c1 test/mockgpu/am/amgpu.py IP_VERSIONS (of 12.0.0),
   // but for SMUIO's, which it lacks: amdgpu_discovery.c smuio_v14_0_2_funcs]
-  const bool is_gc12 = bare_chip(node) == amd::hw::BareChip::Gc12;
+  const amd::hw::BareChip chip = *bare_chip(node);
+  const auto of_chip = [&](IpVersion gc11, IpVersion gc12, IpVersion gc94) {
+    return chip == amd::hw::BareChip::Gc11 ? gc11 : chip == amd::hw::BareChip::Gc12 ? gc12 : gc94;
+  };
   const IpVersion mp = mp_of(node);
   const MadeBlock blocks[] = {
       {Block::Gc, node.gc},
       {Block::Sdma0, node.sdma},
-      {Block::MmHub, is_gc12 ? IpVersion{4, 1, 0} : IpVersion{3, 0, 0}},
+      {Block::MmHub, of_chip({3, 0, 0}, {4, 1, 0}, {1, 8, 0})},
       {Block::Nbio, node.nbif},
       {Block::Mp0, mp},
       {Block::Mp1, mp},
-      {Block::Hdp, is_gc12 ? IpVersion{7, 0, 0} : IpVersion{6, 0, 0}},
-      {Block::OssSys, is_gc12 ? IpVersion{7, 0, 0} : IpVersion{6, 0, 0}},
-      {Block::SmuIo, is_gc12 ? IpVersion{14, 0, 2} : IpVersion{13, 0, 6}},
+      {Block::Hdp, of_chip({6, 0, 0}, {7, 0, 0}, {4, 4, 2})},
+      {Block::OssSys, of_chip({6, 0, 0}, {7, 0, 0}, {4, 4, 2})},
+      {Block::SmuIo, of_chip({13, 0, 6}, {14, 0, 2}, {13, 0, 3})},
   };
+  u16 count = 0;
+  for (const MadeBlock& block : blocks)
+    count = static_cast<u16>(count + instances_of(block.block, node));
   constexpr usize kDiscovery = 0x40, kDie = 0x90;
   Bytes table;
   table.put<u32>(kDiscovery, 0x53445049);
   table.put<u16>(kDiscovery + 4, 4);
   table.put<u16>(kDiscovery + 12, 1);  // dies
   table.put<u16>(kDiscovery + 16, kDie);
-  table.put<u16>(kDie + 2, static_cast<u16>(std::size(blocks)));
-  for (const MadeBlock& block : blocks) put_block(table, block.block, block.version);
+  table.put<u16>(kDie + 2, count);
+  for (const MadeBlock& block : blocks)
+    for (u32 i = 0; i < instances_of(block.block, node); ++i)
+      put_block(table, block.block, block.version, chip, i);
   const usize discovery_bytes = table.size() - kDiscovery;
   table.put<u16>(kDiscovery + 6, static_cast<u16>(discovery_bytes));
   const u16 sum = sum_of(std::span(table.bytes()).subspan(kDiscovery));
   const usize graphics = (table.size() + 15) / 16 * 16;
-  const u32 per_array = node.cus_per_array / 2;
+  const bool is_old = chip == amd::hw::BareChip::Gc94;
+  const u32 per_array = is_old ? node.cus_per_array : node.cus_per_array / 2;
   table.put<u32>(graphics, 0x4347);
-  table.put<u16>(graphics + 4, 1);
+  table.put<u16>(graphics + 4, is_old ? 2 : 1);
   table.put<u32>(graphics + 8, 88);
   table.put<u32>(graphics + 12, engines(node));
   table.put<u32>(graphics + 16, per_array);
-  table.put<u32>(graphics + 20, 0);
+  table.put<u32>(graphics + 20, is_old ? node.arrays_per_engine : 0);
   table.put<u32>(graphics + 56, node.wave_size);
   table.put<u32>(graphics + 60, node.waves_per_simd);
   table.put<u32>(graphics + 64, 32);
@@ -294,6 +414,7 @@ std::map<std::string, std::vector<u8>> make_firmware_files(const Node& node) {
   };
   const IpVersion mp = mp_of(node);
   const amd::hw::BareChip chip = *bare_chip(node);
+  if (chip == amd::hw::BareChip::Gc94) return make_old_files();
   std::map<std::string, std::vector<u8>> files{
       {name("psp", mp, "_sos"), make_psp_file(chip)},
       {name("smu", mp, ""), make_smu_file()},
@@ -334,8 +455,17 @@ std::span<const PspFirmware> needed_firmware(amd::hw::BareChip chip) {
       PspFirmware::Rs64MecP0Stack, PspFirmware::ImuI,          PspFirmware::ImuD,
       PspFirmware::RlcIram,        PspFirmware::RlcDramBoot,   PspFirmware::RlcP,
       PspFirmware::RlcV,           PspFirmware::RlcG};
-  if (chip == amd::hw::BareChip::Gc11) return kGc11;
-  return kGc12;
+  static constexpr PspFirmware kGc94[] = {
+      PspFirmware::P2sTable,      PspFirmware::Sdma0,          PspFirmware::Sdma1,
+      PspFirmware::Sdma2,         PspFirmware::Sdma3,          PspFirmware::CpMec,
+      PspFirmware::CpMecMe1,      PspFirmware::RlcRestoreCntl, PspFirmware::RlcRestoreGpm,
+      PspFirmware::RlcRestoreSrm, PspFirmware::RlcG,           PspFirmware::RegList};
+  switch (chip) {
+    case amd::hw::BareChip::Gc11: return kGc11;
+    case amd::hw::BareChip::Gc12: return kGc12;
+    case amd::hw::BareChip::Gc94: break;
+  }
+  return kGc94;
 }
 
 }  // namespace doorbell::emu::amdgpu

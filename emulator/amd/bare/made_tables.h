@@ -16,8 +16,11 @@ namespace doorbell::emu::amdgpu {
 
 // The chip whose registers the board's are; empty: none that is emulated without a kernel driver.
 std::optional<amd::hw::BareChip> bare_chip(const Node& node);
-// Base addresses of a block's segments, in words.
+// Base addresses of a block's segments, in words: on GC 11 and 12, and of an instance on any chip.
 std::span<const u64> bases_of(amd::hw::Block block);
+std::vector<u64> bases_of(amd::hw::Block block, amd::hw::BareChip chip, u32 instance);
+// How many the board has of it.
+u32 instances_of(amd::hw::Block block, const Node& node);
 // For the board; empty for one that nothing is known of.
 std::vector<u8> make_discovery_table(const Node& node);
 

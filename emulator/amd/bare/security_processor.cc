@@ -35,10 +35,11 @@ bool has_only_used_words(const PspFrame& frame) {
 }
 
 bool has_only_used_words(const PspCommandBuffer& command) {
-  const usize used = command.cmd_id == PspCommand::SetupTmr   ? 6
-                     : command.cmd_id == PspCommand::LoadIpFw ? 4
-                     : command.cmd_id == PspCommand::LoadToc  ? 3
-                                                              : 0;
+  const usize used = command.cmd_id == PspCommand::SetupTmr           ? 6
+                     : command.cmd_id == PspCommand::LoadIpFw         ? 4
+                     : command.cmd_id == PspCommand::LoadToc          ? 3
+                     : command.cmd_id == PspCommand::SpatialPartition ? 1
+                                                                      : 0;
   for (usize i = used; i < std::size(command.arguments); ++i)
     if (command.arguments[i] != 0) return false;
   return command.buf_size == 0 && command.buf_version == 0 && command.resp_buf_addr_lo == 0 &&
@@ -52,7 +53,13 @@ u32 SecurityProcessor::refuse(const Check& check, std::string message) {
   return kRefused;
 }
 
-bool SecurityProcessor::has_smu_firmware() const { return has(PspFirmware::Smu); }
+bool SecurityProcessor::has_smu_firmware() const { return is_gc94() || has(PspFirmware::Smu); }
+
+// The SMU's lies in front of all others, which want memory.
+bool SecurityProcessor::has_room(PspFirmware type) const {
+  if (type == PspFirmware::Smu) return !is_gc94();
+  return has_boot_time_memory() ? has(PspFirmware::Smu) : state_.has_tmr;
+}
 
 u32 SecurityProcessor::read(Reg reg) {
   const bool is_late = state_.lag > 0;
@@ -197,7 +204,19 @@ u32 SecurityProcessor::run(PspCommandBuffer& command) {
       command.tmr_size = state_.wanted_tmr_bytes = kMadeTmrBytes;
       return 0;
     }
-    case PspCommand::AutoloadRlc: return start_graphics();
+    case PspCommand::AutoloadRlc: {
+      if (is_gc94()) return refuse(kPspOrder, "nothing loads by itself");
+      return start_graphics();
+    }
+    // Behind the graphics core's start: it is the XCCs' registers that the processor writes.
+    // [gfx_v9_4_3.c gfx_v9_4_3_switch_compute_partition(): CP_HYP_XCP_CTL, CP_PSP_XCP_CTL]
+    case PspCommand::SpatialPartition: {
+      if (!is_gc94() || !state_.has_started_graphics || command.arguments[0] != 1)
+        return refuse(kPspOrder, fmt::format("{} partitions are asked for, where one is possible",
+                                             command.arguments[0]));
+      state_.partitions = command.arguments[0];
+      return 0;
+    }
   }
   return refuse(kPspFrame,
                 fmt::format("command {}, which is none", static_cast<u32>(command.cmd_id)));
@@ -208,14 +227,19 @@ u32 SecurityProcessor::load_firmware(const PspCommandBuffer& command) {
   const std::span<u8> bytes =
       memory_.find(join(command.arguments[0], command.arguments[1]), command.arguments[2]);
   const std::optional<MadeImage> image = read_made_image(bytes);
-  if (!image || image->type != type || type >= state_.loaded.size())
+  // The copy engines of an AID have one image.
+  const bool is_of_engine = type == static_cast<u32>(PspFirmware::Sdma1) ||
+                            type == static_cast<u32>(PspFirmware::Sdma2) ||
+                            type == static_cast<u32>(PspFirmware::Sdma3);
+  const u32 wanted = is_of_engine ? static_cast<u32>(PspFirmware::Sdma0) : type;
+  if (!image || image->type != wanted || type >= state_.loaded.size())
     return refuse(kPspImage, fmt::format("LOAD_IP_FW of type {} finds {} in {} bytes", type,
                                          image ? fmt::format("type {}", image->type) : "none",
                                          command.arguments[2]));
   const bool is_smu = type == static_cast<u32>(PspFirmware::Smu);
-  // The SMU's lies in front of all others, which want memory.
-  const bool has_room = has_boot_time_memory() ? has(PspFirmware::Smu) : state_.has_tmr;
-  if (is_smu == has_room || state_.has_started_graphics || state_.loaded[type])
+  const bool is_late = is_smu && (has_boot_time_memory() ? has(PspFirmware::Smu) : state_.has_tmr);
+  if (!has_room(static_cast<PspFirmware>(type)) || is_late || state_.has_started_graphics ||
+      state_.loaded[type])
     return refuse(kPspOrder,
                   fmt::format("firmware of type {} is loaded {}", type,
                               state_.loaded[type]           ? "twice"
@@ -226,7 +250,9 @@ u32 SecurityProcessor::load_firmware(const PspCommandBuffer& command) {
   if (type == static_cast<u32>(PspFirmware::Rs64Pfp)) state_.pfp_entry = image->entry;
   if (type == static_cast<u32>(PspFirmware::Rs64Me)) state_.me_entry = image->entry;
   state_.loaded[type] = true;
-  return 0;
+  // Last where nothing loads by itself. [amdgpu_psp.c psp_load_fw(): psp_rl_load() behind
+  // psp_load_non_psp_fw()]
+  return type == static_cast<u32>(PspFirmware::RegList) ? start_graphics() : 0;
 }
 
 u32 SecurityProcessor::take_tmr(const PspCommandBuffer& command) {
@@ -235,6 +261,14 @@ u32 SecurityProcessor::take_tmr(const PspCommandBuffer& command) {
   const u32 bytes = command.arguments[2];
   if (has_boot_time_memory())
     return refuse(kPspTmr, "memory for firmware is given, which the boot loader has taken");
+  if (is_gc94()) {
+    if (state_.has_tmr || at != 0 || system != 0 || bytes != 0 ||
+        command.arguments[3] != amd::hw::kTmrVirtualAddress)
+      return refuse(kPspTmr, fmt::format("{:#x} bytes at {:#x} ({:#x}) for firmware{}", bytes, at,
+                                         system, state_.has_tmr ? ", twice" : ""));
+    state_.has_tmr = true;
+    return 0;
+  }
   if (state_.has_tmr || !has(PspFirmware::Smu))
     return refuse(kPspOrder, state_.has_tmr ? "memory for firmware is given twice"
                                             : "memory for firmware in front of the SMU's");
@@ -254,7 +288,7 @@ u32 SecurityProcessor::start_graphics() {
       return refuse(kPspOrder,
                     fmt::format("the graphics core is started without firmware of type {}",
                                 static_cast<u32>(type)));
-  if (state_.wanted_tmr_bytes == 0)
+  if (state_.wanted_tmr_bytes == 0 && !is_gc94())
     return refuse(kPspOrder, "the graphics core is started without a table of contents");
   state_.has_started_graphics = true;
   return 0;

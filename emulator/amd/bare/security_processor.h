@@ -20,7 +20,11 @@ class SecurityProcessor {
 
   u32 read(amd::hw::Reg reg);
   void write(amd::hw::Reg reg, u32 value);
-  void reset() { state_ = {}; }
+  // Of GC 9.4.3 the board's own firmware starts the operating system, and the power controller.
+  void reset() {
+    state_ = {};
+    state_.is_alive = is_gc94();
+  }
 
   bool has_smu_firmware() const;
   bool has_started_graphics() const { return state_.has_started_graphics; }
@@ -28,8 +32,11 @@ class SecurityProcessor {
   u64 compute_entry() const { return state_.compute_entry; }
   u64 pfp_entry() const { return state_.pfp_entry; }
   u64 me_entry() const { return state_.me_entry; }
+  u32 partitions() const { return state_.partitions; }
 
  private:
+  bool is_gc94() const { return chip_ == amd::hw::BareChip::Gc94; }
+  bool has_room(amd::hw::PspFirmware type) const;
   void take_part(amd::hw::PspBootloaderCommand command);
   void control(u32 value);
   void take_frames(u32 write_pointer);

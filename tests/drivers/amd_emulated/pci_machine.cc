@@ -2,6 +2,7 @@
 #include "tests/drivers/amd_emulated/pci_machine.h"
 
 #include <array>
+#include <cstdlib>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -78,9 +79,14 @@ Result<std::unique_ptr<os::File>> FilteredFiles::open(const std::string& path, o
   return std::make_unique<FilteredFile>(std::move(*file), filter_, is_dead);
 }
 
-u64 address_of(hw::Reg reg, hw::BareChip chip) {
+u64 address_of(hw::Reg reg, hw::BareChip chip, u32 instance) {
   const hw::RegisterPlace& place = hw::place_of(reg, chip);
-  return emu::amdgpu::bases_of(place.block)[place.segment] + place.offset;
+  return emu::amdgpu::bases_of(place.block, chip, instance)[place.segment] + place.offset;
+}
+
+u64 seed() {
+  const char* const text = std::getenv("DOORBELL_SEED");
+  return text == nullptr ? 1 : std::strtoull(text, nullptr, 10);
 }
 
 std::string run_kernel(AmdDevice& device, const std::string& chip, u32 private_bytes) {
@@ -93,8 +99,9 @@ std::string run_kernel(AmdDevice& device, const std::string& chip, u32 private_b
   if (Result<void> copied = (*a)->copy_in(in.data(), sizeof in); !copied)
     return copied.error().message;
   core::Binary binary = compiled_kernel(chip);
-  constexpr usize kDescriptor = 0x300;  // .rodata; private_segment_fixed_size is its second word
-  std::memcpy(&binary.image[kDescriptor + 4], &private_bytes, sizeof private_bytes);
+  // .rodata; private_segment_fixed_size is its second word.
+  const usize descriptor = chip == "gfx942" ? 0x580 : 0x300;
+  std::memcpy(&binary.image[descriptor + 4], &private_bytes, sizeof private_bytes);
   Result<std::unique_ptr<core::Program>> program = device.load(binary);
   if (!program) return program.error().message;
   const core::BufferView views[] = {{a->get(), 0}, {b->get(), 0}};

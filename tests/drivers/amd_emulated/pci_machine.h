@@ -100,8 +100,11 @@ struct PciMachine {
   std::mutex mutex;  // guards reports while the machine runs
 };
 
-// Where a register of the emulated GPU lies, in words.
-u64 address_of(hw::Reg reg, hw::BareChip chip = hw::BareChip::Gc11);
+// Where a register of the emulated GPU lies, in words: of this instance of its block.
+u64 address_of(hw::Reg reg, hw::BareChip chip = hw::BareChip::Gc11, u32 instance = 0);
+
+// DOORBELL_SEED, by which a run chooses what it tries of too much; else 1.
+u64 seed();
 
 // b[i] = a[i] + 7 on the device, of this chip, through copies in and out, by a kernel that asks for
 // this much private memory. Empty: it was so.

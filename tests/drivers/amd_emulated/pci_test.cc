@@ -1,6 +1,7 @@
 // The driver on GPUs that it starts itself: cold, warm, behind a process that was killed, several
 // of them; what faults look like, and what is refused.
 #include <algorithm>
+#include <random>
 
 #include "drivers/amd/hw/bare/registers.h"
 #include "tests/drivers/amd_emulated/pci_machine.h"
@@ -19,11 +20,13 @@ struct Chip {
   const char* name;
   hw::BareChip chip;
   u64 target, units;
+  usize resets;  // by a cold start: the board's firmware has left the processors alive
 };
 struct PciChip : ::testing::TestWithParam<Chip> {};
 INSTANTIATE_TEST_SUITE_P(All, PciChip,
-                         ::testing::Values(Chip{"gfx1100", hw::BareChip::Gc11, 110000, 96},
-                                           Chip{"gfx1201", hw::BareChip::Gc12, 120001, 64}),
+                         ::testing::Values(Chip{"gfx1100", hw::BareChip::Gc11, 110000, 96, 0},
+                                           Chip{"gfx1201", hw::BareChip::Gc12, 120001, 64, 0},
+                                           Chip{"gfx942", hw::BareChip::Gc94, 90402, 40, 1}),
                          [](const auto& info) { return info.param.name; });
 
 TEST_P(PciChip, StartsAndRunsAKernel) {
@@ -117,15 +120,20 @@ struct Starts {
   WriteFilter filter() {
     return [this](u64 word, u32& value) {
       frames += word == address_of(hw::Reg::Mp0SmnC2pmsg67, chip) ? 1 : 0;
-      resets += word == address_of(hw::Reg::Mp1SmnC2pmsg75, chip) && value == hw::kDebugMode1Reset;
+      const bool by_message = chip == hw::BareChip::Gc94;
+      const hw::Reg mailbox = by_message ? hw::Reg::Mp1SmnC2pmsg66 : hw::Reg::Mp1SmnC2pmsg75;
+      const u32 reset = by_message ? 3 : hw::kDebugMode1Reset;
+      resets += word == address_of(mailbox, chip) && value == reset;
       return true;
     };
   }
 };
 
 // The table of contents, the SMU's, 11 others, memory, the start; on gfx12 no memory, and 14
-// others.
-usize frames_of(hw::BareChip chip) { return chip == hw::BareChip::Gc11 ? 15 : 17; }
+// others; on gfx942 memory, 11 others, the list of registers, the partition.
+usize frames_of(hw::BareChip chip) {
+  return chip == hw::BareChip::Gc11 ? 15 : chip == hw::BareChip::Gc12 ? 17 : 14;
+}
 
 TEST_P(PciChip, FindsAGpuThatWasLeftAlive) {
   PciMachine machine({.gpus = {GetParam().name}});
@@ -139,7 +147,8 @@ TEST_P(PciChip, FindsAGpuThatWasLeftAlive) {
   }
   EXPECT_EQ(first.frames, frames_of(GetParam().chip));
   EXPECT_EQ(second.frames, 0u);
-  EXPECT_EQ(first.resets + second.resets, 0u);
+  EXPECT_EQ(first.resets, GetParam().resets);
+  EXPECT_EQ(second.resets, 0u);
   expect_clean(machine);
 }
 
@@ -269,7 +278,8 @@ TEST_P(PciChip, GoesOnAfterAFault) {
       EXPECT_EQ(run_kernel(**device, GetParam().name), "");
     }
     EXPECT_EQ(second.frames, 0u);
-    EXPECT_EQ(first.resets + second.resets, 0u);
+    EXPECT_EQ(first.resets, GetParam().resets);
+    EXPECT_EQ(second.resets, 0u);
     expect_clean(machine);
   }
 }
@@ -306,6 +316,75 @@ TEST(PciTest, WaitsForAllEventsAsTheKernelDoes) {
   expect_clean(machine);
 }
 
+// Leaves the writes to one register out, also where they come through the window.
+struct LeftOut {
+  u64 address = 0;
+  u64 window = 0;
+  bool happened = false;
+  WriteFilter filter() {
+    return [this](u64 word, u32& value) {
+      const hw::BareChip chip = hw::BareChip::Gc94;
+      if (word == address_of(hw::Reg::BifBxPf0RsmuIndex, chip)) window = value / 4;
+      const u64 target = word == address_of(hw::Reg::BifBxPf0RsmuData, chip) ? window : word;
+      happened |= target == address;
+      return target != address;
+    };
+  }
+};
+
+// What each XCC and each memory hub must be given: on one of them, which the seed chooses, it is
+// left out, and then the start or a kernel fails, or a rule is broken.
+TEST(PciTest, NoticesWhatOneXccOrHubLacks) {
+  using hw::Reg;
+  constexpr Reg kOfXccs[] = {Reg::GcvmContext0Cntl,
+                             Reg::GcvmContext0PageTableBaseAddrLo32,
+                             Reg::GcvmContext0PageTableStartAddrHi32,
+                             Reg::GcvmInvalidateEng17AddrRangeLo32,
+                             Reg::GcvmInvalidateEng17Req,
+                             Reg::GcvmL2Cntl,
+                             Reg::GcvmL2Cntl3,
+                             Reg::GcmcVmMxL1TlbCntl,
+                             Reg::GcmcVmSystemApertureHighAddr,
+                             Reg::GbAddrConfig,
+                             Reg::ShMemBases,
+                             Reg::ShMemConfig,
+                             Reg::CpMecCntl,
+                             Reg::CpMecDoorbellRangeUpper,
+                             Reg::CpHqdActive,
+                             Reg::GrbmGfxCntl};
+  constexpr Reg kOfHubs[] = {Reg::MmvmContext0Cntl, Reg::MmvmL2Cntl3, Reg::MmvmInvalidateEng17Req,
+                             Reg::MmmcVmMxL1TlbCntl};
+  constexpr Reg kOfAll[] = {Reg::XccDoorbellFence, Reg::BifcDoorbellAccessEnPf,
+                            Reg::Doorbell0CtrlEntry1, Reg::S2aDoorbellEntry1Ctrl};
+  std::mt19937 random(static_cast<u32>(seed()));
+  const auto expect_noticed = [](Reg reg, u32 instance) {
+    PciMachine machine({.gpus = {"gfx942"}, .lockstep = true});
+    LeftOut left_out{.address = address_of(reg, hw::BareChip::Gc94, instance)};
+    auto process = *machine.start(left_out.filter());
+    auto device = machine.open(*process, 0, {.timeout_ns = 50'000'000});
+    const bool is_well = device && run_kernel(**device, "gfx942").empty();
+    const std::string_view name = hw::place_of(reg, hw::BareChip::Gc94).name;
+    EXPECT_TRUE(left_out.happened) << name;
+    std::lock_guard lock(machine.mutex);
+    EXPECT_TRUE(!is_well || !machine.reports.empty()) << name << " of instance " << instance;
+  };
+  for (const Reg reg : kOfXccs) expect_noticed(reg, random() % 8);
+  for (const Reg reg : kOfHubs) expect_noticed(reg, random() % 4);
+  for (const Reg reg : kOfAll) expect_noticed(reg, 0);
+}
+
+// [tinygrad amdev.py is_hive(): PF_MAX_REGION (7:4) of MMMC_VM_XGMI_LFB_CNTL]
+TEST(PciTest, RefusesAGpuThatXgmiJoinsToOthers) {
+  PciMachine machine({.gpus = {"gfx942"}});
+  const u64 word = address_of(hw::Reg::MmmcVmXgmiLfbCntl, hw::BareChip::Gc94);
+  machine.machine->bare_gpu(0).write_register(word * 4, 0x70);
+  auto process = *machine.start();
+  const Result<KfdGpu*> gpu = process->kfd->gpu(0);
+  ASSERT_FALSE(gpu);
+  EXPECT_NE(gpu.error().message.find("joined to others by XGMI"), std::string::npos)
+      << gpu.error().message;
+}
+
 TEST(PciTest, NamesFirmwareThatIsMissing) {
   struct WithoutMec final : os::ForwardedFiles {
     using ForwardedFiles::ForwardedFiles;
@@ -325,7 +404,7 @@ TEST(PciTest, NamesFirmwareThatIsMissing) {
 }
 
 TEST(PciTest, IsEmulatedForTheChipThatIsStarted) {
-  emu::amdgpu::MachineOptions options{.gpus = {"gfx942"}};
+  emu::amdgpu::MachineOptions options{.gpus = {"gfx950"}};
   options.bare = true;
   const auto machine = emu::amdgpu::Machine::create(std::move(options));
   ASSERT_FALSE(machine);

@@ -14,11 +14,6 @@ void expect_clean(const PciMachine& machine) {
   for (const emu::Report& report : machine.reports) ADD_FAILURE() << to_string(report);
 }
 
-u64 seed() {
-  const char* const text = std::getenv("DOORBELL_SEED");
-  return text == nullptr ? 1 : std::strtoull(text, nullptr, 10);
-}
-
 struct UsbChip : ::testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(All, UsbChip, ::testing::Values("gfx1100", "gfx1201"),
                          [](const auto& info) { return std::string(info.param); });

@@ -14,6 +14,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/util/try.h"
 #include "drivers/amd/hw/bare/byte_reader.h"
 
@@ -163,10 +165,13 @@ std::string to_string(const IpVersion& version) {
   return fmt::format("{}.{}.{}", version.major, version.minor, version.revision);
 }
 
-const IpInstance* Discovery::find(Block block) const {
+const IpInstance* Discovery::find(Block block, usize index) const {
+  std::vector<const IpInstance*> found;
   for (const IpInstance& instance : blocks)
-    if (instance.hardware_id == hardware_id(block) && !instance.is_harvested) return &instance;
-  return nullptr;
+    if (instance.hardware_id == hardware_id(block) && !instance.is_harvested)
+      found.push_back(&instance);
+  std::ranges::stable_sort(found, {}, &IpInstance::instance);
+  return index < found.size() ? found[index] : nullptr;
 }
 
 usize Discovery::count(Block block) const {
@@ -183,17 +188,20 @@ std::optional<BareChip> Discovery::chip() const {
   if (gc->version == IpVersion{11, 0, 0}) return BareChip::Gc11;
   if (gc->version == IpVersion{12, 0, 0} || gc->version == IpVersion{12, 0, 1})
     return BareChip::Gc12;
+  if (gc->version == IpVersion{9, 4, 3}) return BareChip::Gc94;
   return std::nullopt;
 }
 
-Result<u64> Discovery::address_of(Reg reg) const {
+Result<u64> Discovery::address_of(Reg reg, usize index) const {
   const std::optional<BareChip> which = chip();
   if (!which) return fail(ErrorKind::Unsupported, "registers of this graphics core are not known");
   const RegisterPlace& place = place_of(reg, *which);
-  const IpInstance* block = find(place.block);
+  if (place.name.empty())
+    return fail(ErrorKind::Unsupported, "the chip has no register {}", static_cast<u32>(reg));
+  const IpInstance* block = find(place.block, index);
   if (block == nullptr)
-    return fail(ErrorKind::Unsupported, "the GPU has no {}, where {} lies", name_of(place.block),
-                place.name);
+    return fail(ErrorKind::Unsupported, "the GPU has no {} {}, where {} lies", name_of(place.block),
+                index, place.name);
   if (place.segment >= block->bases.size())
     return fail(ErrorKind::Unsupported, "{} {} has {} segments, {} lies in {}",
                 name_of(place.block), to_string(block->version), block->bases.size(), place.name,

@@ -37,13 +37,15 @@ struct Discovery {
   std::vector<IpInstance> blocks;  // as the table has them
   GraphicsInfo graphics;
 
-  // The first that is not harvested, or null; how many there are.
-  const IpInstance* find(Block block) const;
+  // Of those that are not harvested, in the order of their instances' numbers: one, or null; how
+  // many there are.
+  const IpInstance* find(Block block, usize index = 0) const;
   usize count(Block block) const;
   // Of the graphics core; empty: not one of those that this project starts.
   std::optional<BareChip> chip() const;
-  // Absolute, in words. Fails where the GPU lacks the block or the segment.
-  Result<u64> address_of(Reg reg) const;
+  // Absolute, in words, of this instance of the block. Fails where the GPU lacks the block, the
+  // instance or the segment, or the chip the register.
+  Result<u64> address_of(Reg reg, usize index = 0) const;
 };
 
 // Any bytes: what is no table, or has parts outside of it, is refused.

@@ -41,6 +41,28 @@ struct InvalidateRequest {
 };
 static_assert(sound<InvalidateRequest>());
 
+// The same of GC 9.4.3, whose fields from the flush's type on lie one bit lower.
+// [gmc_v9_0.c gmc_v9_0_get_invalidate_req(); tinygrad regs.py gc_9_4_3, ip.py flush_tlb()]
+struct InvalidateRequestGc94 {
+  static constexpr u32 kWords = 1;
+  u16 vmids = 0;
+  u8 flush_type = 0;
+  bool l2_ptes = true, l2_pde0 = true, l2_pde1 = true, l2_pde2 = true, l1_ptes = true;
+  bool clear_fault = false, log = false;
+  static constexpr void fields(auto& p, auto f) {
+    f("PER_VMID_INVALIDATE_REQ", word(0, 15, 0), p.vmids);
+    f("FLUSH_TYPE", word(0, 17, 16), p.flush_type);
+    f("INVALIDATE_L2_PTES", word(0, 18, 18), p.l2_ptes);
+    f("INVALIDATE_L2_PDE0", word(0, 19, 19), p.l2_pde0);
+    f("INVALIDATE_L2_PDE1", word(0, 20, 20), p.l2_pde1);
+    f("INVALIDATE_L2_PDE2", word(0, 21, 21), p.l2_pde2);
+    f("INVALIDATE_L1_PTES", word(0, 22, 22), p.l1_ptes);
+    f("CLEAR_PROTECTION_FAULT_STATUS_ADDR", word(0, 23, 23), p.clear_fault);
+    f("LOG_REQUEST", word(0, 24, 24), p.log);
+  }
+};
+static_assert(sound<InvalidateRequestGc94>());
+
 // GCVM_CONTEXT0_CNTL, MMVM_CONTEXT0_CNTL. PAGE_TABLE_DEPTH: levels of directories above the lowest
 // tables. Each kind of fault may interrupt, and is redirected to the default page.
 // [gc_11_0_0_sh_mask.h GCVM_CONTEXT0_CNTL]
@@ -156,6 +178,9 @@ inline constexpr u32 kL2Control2InvalidateAll = 3;
 // L2_CACHE_BIGK_FRAGMENT_SIZE (19:15) 6, BANK_SELECT (5:0) 9. [gfxhub_v3_0.c:
 // regGCVM_L2_CNTL3_DEFAULT 0x80100007 with the last two; tinygrad ip.py init_hub()]
 inline constexpr u32 kL2Control3 = 0x80130009;
+// Of GC 9.4.3, whose tables are translated further: L2_CACHE_BIGK_FRAGMENT_SIZE 9, BANK_SELECT 12.
+// [gfxhub_v1_2.c gfxhub_v1_2_xcc_init_cache_regs(): translate_further; tinygrad, the same]
+inline constexpr u32 kL2Control3Gc94 = 0x8014800c;
 // *_L2_CNTL4: L2_CACHE_4K_PARTITION_COUNT 1; *_L2_CNTL5: WALKER_PRIORITY_CLIENT_ID (13:5) 0x1ff.
 inline constexpr u32 kL2Control4 = 1, kL2Control5 = 0x1ff << 5;
 // *_L2_PROTECTION_FAULT_CNTL2: ACTIVE_PAGE_MIGRATION_PTE_READ_RETRY.
@@ -189,8 +214,24 @@ inline constexpr u32 kGrbmReadTimeoutMaskGc12 = 0xfff;
 // (15:14) 3. SH_MEM_BASES: windows of LDS and private memory in 64-bit addresses.
 // [gfx_v11_0.c DEFAULT_SH_MEM_CONFIG, gfx_v11_0_init_compute_vmid()]
 inline constexpr u32 kShMemConfig = 3 << 2 | 3 << 14, kShMemBases = 1 << 16 | 2;
+// SH_MEM_CONFIG of GC 9.4.3: ALIGNMENT_MODE (4:3) unaligned, F8_MODE (8), RETRY_DISABLE (12).
+// [gfx_v9_4_3.c gfx_v9_4_3_xcc_constants_init(); kfd_device_queue_manager_v9.c
+// update_qpd_v9(); tinygrad ip.py AM_GFX.init_hw()]
+inline constexpr u32 kShMemConfigGc94 = 3 << 3 | 1 << 8 | 1 << 12;
+// CP_MEC_CNTL of GC 9.4.3, which halts both processors, resets their first pipes and forgets their
+// instructions: MEC_INVALIDATE_ICACHE (4), MEC_ME1_PIPE0_RESET (16), MEC_ME2_PIPE0_RESET (20),
+// MEC_ME2_HALT (28), MEC_ME1_HALT (30); 0 lets them run. The kernel resets the other pipes too.
+// [gfx_v9_4_3.c gfx_v9_4_3_xcc_cp_compute_enable(); tinygrad ip.py AM_GFX._config_mec()]
+inline constexpr u32 kMecStopGc94 = 1 << 4 | 1 << 16 | 1 << 20 | 1 << 28 | 1 << 30;
+// GB_ADDR_CONFIG, and TCP_UTCL1_CNTL2 SPARE (7:0). [gfx_v9_4_3.c GOLDEN_GB_ADDR_CONFIG,
+// gfx_v9_4_3_init_golden_registers(); tinygrad ip.py AM_GFX.init_hw()]
+inline constexpr u32 kGbAddrConfigGc94 = 0x2a114042;
+inline constexpr u32 kTcpUtcl1Spare = 1, kTcpUtcl1SpareMask = 0xff;
 // CP_MEC_DOORBELL_RANGE_LOWER and _UPPER: bytes, of the doorbells that the processor takes.
-inline constexpr u32 kMecDoorbellLower = 0, kMecDoorbellUpper = 0xf8;
+// Of GC 9.4.3 each XCC has a range of its own, one behind the other; a queue's doorbell is in the
+// first one's. [aqua_vanjaram.c aqua_vanjaram_doorbell_index_init(): xcc_doorbell_range; tinygrad
+// ip.py AM_GFX.init_hw()]
+inline constexpr u32 kMecDoorbellLower = 0, kMecDoorbellUpper = 0xf8, kMecDoorbellStride = 0x100;
 
 // SDMA0_WATCHDOG_CNTL QUEUE_HANG_COUNT: 100 of 100 ms. SDMA0_UTCL1_CNTL: RESP_MODE (10:9) 3,
 // REDO_DELAY (4:0) 9. SDMA0_UTCL1_PAGE: RD_L2_POLICY (13:12) 2, WR_L2_POLICY (15:14) 3,
@@ -204,8 +245,18 @@ inline constexpr u32 kSdmaPage = 2 << 12 | 3 << 14 | 1 << 24, kSdmaPageMask = 0x
 inline constexpr u32 kSdmaHaltOrReset = 1 << 0 | 1 << 13, kSdmaTrapEnable = 1;
 inline constexpr u32 kSdmaHaltOrResetGc12 = 1 << 0 | 1 << 1, kSdmaPageGc12 = 2 << 12 | 3 << 14,
                      kSdmaPageMaskGc12 = 0xf000;
+// Of SDMA 4.4.2: SDMA_CNTL UTC_L1_ENABLE. PSP starts the engine with its firmware.
+// [sdma_v4_4_2.c sdma_v4_4_2_inst_start(), sdma_v4_4_2_inst_enable(); tinygrad ip.py AM_SDMA]
+inline constexpr u32 kSdmaTlbEnableGc94 = 2;
 // SDMA0_QUEUE0_DOORBELL: ENABLE (28). SDMA0_QUEUE0_IB_CNTL: IB_ENABLE (0).
 inline constexpr u32 kSdmaDoorbellEnable = 1 << 28, kSdmaIbEnable = 1;
+
+// NBIO 7.9: XCC_DOORBELL_FENCE has a bit for each XCC that gets no doorbells (7:0), and
+// SHUB_SLV_MODE (16) on other dies than the first; BIFC_GFX_INT_MONITOR_MASK;
+// BIFC_DOORBELL_ACCESS_EN_PF. [nbio_v7_9.c nbio_v7_9_init_registers(),
+// nbio_v7_9_enable_doorbell_aperture(); tinygrad ip.py AM_SOC.init_hw()]
+inline constexpr u32 kFenceXccs = 0xff, kFenceOtherAid = 1 << 16;
+inline constexpr u32 kIntMonitorMask = 0x7ff, kDoorbellAccess = 0xfffff;
 
 // RCC_DEV0_EPF2_STRAP2: STRAP_NO_SOFT_RESET_DEV0_F2. [nbio_v4_3.c nbio_v4_3_init_registers()]
 inline constexpr u32 kStrapNoSoftReset = 1 << 7;
@@ -306,5 +357,19 @@ struct DoorbellEntry {
   }
 };
 static_assert(sound<DoorbellEntry>());
+
+// DOORBELL0_CTRL_ENTRY_1 of NBIO 7.9: the doorbells of the first copy engine.
+// [nbio_v7_9.c nbio_v7_9_sdma_doorbell_range(); tinygrad ip.py AM_SDMA.init_hw()]
+struct DoorbellRange {
+  static constexpr u32 kWords = 1;
+  u16 offset = 0;  // in 32-bit words
+  u8 size = 0;
+  static constexpr void fields(auto& p, auto f) {
+    f("BIF_DOORBELL1_RANGE_OFFSET_ENTRY", word(0, 9, 0), p.offset);
+    f("BIF_DOORBELL1_RANGE_SIZE_ENTRY", word(0, 14, 10), p.size);
+  }
+};
+static_assert(sound<DoorbellRange>());
+inline constexpr u8 kCopyDoorbells = 20;
 
 }  // namespace doorbell::amd::hw

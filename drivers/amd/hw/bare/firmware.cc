@@ -1,7 +1,8 @@
 // Reading firmware files. The common header: size_bytes, header_size_bytes, header version (2 x
 // u16), ip version (2 x u16), ucode_version, ucode_size_bytes, ucode_array_offset_bytes, crc32.
 // [torvalds/linux amdgpu_ucode.h common_firmware_header, psp_firmware_header_v2_0,
-// sdma_firmware_header_v2_0 and v3_0, gfx_firmware_header_v2_0, imu_firmware_header_v1_0,
+// sdma_firmware_header_v1_0 to v3_0, gfx_firmware_header_v1_0 and v2_0, imu_firmware_header_v1_0,
+// smc_firmware_header_v2_1, smc_soft_pptable_entry,
 // rlc_firmware_header_v2_0 to v2_3; amdgpu_ucode.c amdgpu_ucode_init_single_fw(); amdgpu_psp.c
 // parse_sos_bin_descriptor(); tinygrad a9069c1 amdev.py AMFirmware]
 #include "drivers/amd/hw/bare/firmware.h"
@@ -61,7 +62,14 @@ class ImageList {
   FirmwareFile* into_;
 };
 
+// Version 1 has one image for all engines.
 Result<void> read_sdma(const ByteReader& reader, const Common& common, ImageList* images) {
+  if (common.major == 1) {
+    for (const PspFirmware type :
+         {PspFirmware::Sdma0, PspFirmware::Sdma1, PspFirmware::Sdma2, PspFirmware::Sdma3})
+      TRY(images->add(type, common.offset, common.bytes));
+    return {};
+  }
   if (common.major == 3) {
     TRY(const u32 bytes, reader.at<u32>(40));
     return images->add(PspFirmware::SdmaTh0, common.offset, bytes);
@@ -74,9 +82,44 @@ Result<void> read_sdma(const ByteReader& reader, const Common& common, ImageList
   return images->add(PspFirmware::SdmaTh0, common.offset, context_bytes);
 }
 
+// The compute processor's of GC 9.4.3: its code, and the jump table behind it, in words.
+Result<void> read_old_processor(const ByteReader& reader, const Common& common, ImageList* images) {
+  TRY(const u32 table_offset, reader.at<u32>(36));
+  TRY(const u32 table_words, reader.at<u32>(40));
+  const u64 table_bytes = u64{table_words} * sizeof(u32);
+  if (table_bytes > common.bytes)
+    return fail(ErrorKind::Corrupt, "a jump table of {} bytes in firmware of {}", table_bytes,
+                common.bytes);
+  TRY(images->add(PspFirmware::CpMec, common.offset, common.bytes - table_bytes));
+  return images->add(PspFirmware::CpMecMe1, common.offset + u64{table_offset} * sizeof(u32),
+                     table_bytes);
+}
+
+// [smu_v13_0_6_ppt.c smu_v13_0_6_init_microcode(): P2S_TABLE_ID_X; tinygrad amdev.py AMFirmware]
+Result<void> read_p2s(const ByteReader& reader, const Common& common, ImageList* images) {
+  constexpr u32 kTableOfCards = 0x50325358, kMaxTables = 64;  // "P2SX"
+  constexpr u64 kEntryBytes = 12;
+  if (common.major != 2 || common.minor != 1)
+    return unknown_header("the power controller's firmware", common);
+  TRY(const u32 count, reader.at<u32>(36));
+  TRY(const u32 entries, reader.at<u32>(40));
+  if (count > kMaxTables)
+    return fail(ErrorKind::Corrupt, "the power controller's firmware has {} tables, at most {}",
+                count, kMaxTables);
+  for (u32 i = 0; i < count; ++i) {
+    TRY(const u32 id, reader.at<u32>(entries + i * kEntryBytes));
+    TRY(const u32 offset, reader.at<u32>(entries + i * kEntryBytes + 4));
+    TRY(const u32 bytes, reader.at<u32>(entries + i * kEntryBytes + 8));
+    if (id == kTableOfCards) TRY(images->add(PspFirmware::P2sTable, offset, bytes));
+  }
+  return {};
+}
+
 // Of one of the command processor's three: its code, and its first pipe's data.
 Result<void> read_processor(const ByteReader& reader, const Common& common, PspFirmware code,
                             PspFirmware stack, ImageList* images, FirmwareFile* file) {
+  if (common.major == 1 && code == PspFirmware::Rs64Mec)
+    return read_old_processor(reader, common, images);
   if (common.major != 2) return unknown_header("the command processor's firmware", common);
   TRY(const u32 code_bytes, reader.at<u32>(36));
   TRY(const u32 data_bytes, reader.at<u32>(44));
@@ -154,6 +197,10 @@ Result<FirmwareFile> read_firmware(FirmwareKind kind, std::span<const u8> bytes)
     }
     case FirmwareKind::Rlc: {
       TRY(read_rlc(common, &images));
+      break;
+    }
+    case FirmwareKind::P2s: {
+      TRY(read_p2s(reader, common, &images));
       break;
     }
   }

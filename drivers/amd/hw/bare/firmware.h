@@ -11,7 +11,8 @@
 
 namespace doorbell::amd::hw {
 
-enum class FirmwareKind : u8 { Smu, Sdma, Pfp, Me, Mec, Imu, Rlc };
+// P2s: the power controller's file where its table alone is loaded.
+enum class FirmwareKind : u8 { Smu, Sdma, Pfp, Me, Mec, Imu, Rlc, P2s };
 
 // What one LOAD_IP_FW command loads. Bytes are borrowed from the file.
 struct FirmwareImage {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "base/bits/record.h"
+#include "drivers/amd/hw/bare/registers.h"
 
 namespace doorbell::amd::hw {
 
@@ -40,6 +41,16 @@ inline constexpr u8 kClientGfx = 10, kClientGrbmCp = 20;
 inline constexpr u8 kSourcePageFault = 0, kSourceCopyTrap = 49, kSourceEndOfPipe = 181,
                     kSourceBadOpcode = 183, kSourceSq = 239;
 inline constexpr u32 kFaultContextWrite = 0x20;
+// Who reports what, which GC 9.4.3 numbers otherwise: UTCL2, of all XCCs, reports faults, SDMA0 its
+// TRAP. [soc15_ih_clientid.h; gmc_v9_0.c gmc_v9_0_sw_init(); irqsrcs_sdma0_4_0.h
+// SDMA0_4_0__SRCID__SDMA_TRAP; tinygrad ip.py AM_SOC.init_sw(), AM_IH.interrupt_handler()]
+struct InterruptSources {
+  u8 fault_client, fault_source, copy_client, copy_source;
+};
+constexpr InterruptSources interrupt_sources(BareChip chip) {
+  if (chip == BareChip::Gc94) return {27, 0, 8, 224};
+  return {kClientGfx, kSourcePageFault, kClientGfx, kSourceCopyTrap};
+}
 // The event's number in context0: 32 bits of the command processor's, 28 of a copy engine's.
 // [kfd_int_process_v11.c event_interrupt_wq_v11()]
 inline constexpr u32 kCopyTrapContext = 0x0fff'ffff;

@@ -24,10 +24,13 @@ struct PspFrame {
 static_assert(sizeof(PspFrame) == 64);
 
 enum class PspCommand : u32 {
-  SetupTmr = 5,     // memory for the firmware, which nobody else may touch from then on
-  LoadIpFw = 6,     // one firmware
-  LoadToc = 32,     // the table of contents: answers how large that memory must be
-  AutoloadRlc = 33  // all firmware is there: the RLC starts the graphics core with it
+  SetupTmr = 5,      // memory for the firmware, which nobody else may touch from then on
+  LoadIpFw = 6,      // one firmware
+  LoadToc = 32,      // the table of contents: answers how large that memory must be
+  AutoloadRlc = 33,  // all firmware is there: the RLC starts the graphics core with it
+  // How many partitions the XCCs are divided into: MP0 13.0.6. [amdgpu_psp.c
+  // psp_spatial_partition(), gfx_v9_4_3.c gfx_v9_4_3_switch_compute_partition()]
+  SpatialPartition = 39
 };
 
 struct PspCommandBuffer {
@@ -37,6 +40,7 @@ struct PspCommandBuffer {
   // SetupTmr:  address lo, hi, bytes, flags (bit 1: virt_phy_addr), system address lo, hi.
   // LoadIpFw:  address lo, hi, bytes, PspFirmware.
   // LoadToc:   address lo, hi, bytes.
+  // SpatialPartition: partitions.
   u32 arguments[196] = {};
   u8 reserved_1[52] = {};
   u32 status = 0, session_id = 0, fw_addr_lo = 0, fw_addr_hi = 0, tmr_size = 0;
@@ -50,8 +54,12 @@ inline constexpr u32 kTmrVirtualAddress = 2;
 
 // Of a LoadIpFw command, and of the table of a discovery by name.
 enum class PspFirmware : u32 {
+  CpMec = 4,     // of GC 9.4.3: its code
+  CpMecMe1 = 5,  // and its jump table
   RlcV = 7,
   RlcG = 8,
+  Sdma0 = 9,  // of SDMA 4.4.2: one image for the first engines of all AIDs, and so on
+  Sdma1 = 10,
   Smu = 18,
   RlcRestoreGpm = 20,
   RlcRestoreSrm = 21,
@@ -59,6 +67,9 @@ enum class PspFirmware : u32 {
   RlcP = 25,
   RlcIram = 26,
   RlcDramBoot = 48,
+  Sdma2 = 52,
+  Sdma3 = 53,
+  RegList = 67,  // last, where nothing loads by itself
   ImuI = 68,
   ImuD = 69,
   SdmaTh0 = 71,
@@ -69,6 +80,7 @@ enum class PspFirmware : u32 {
   Rs64PfpP0Stack = 90,
   Rs64MeP0Stack = 92,
   Rs64MecP0Stack = 94,
+  P2sTable = 129,  // the power controller's table, of MP0 13.0.6
 };
 
 // Parts of the secure operating system's file. [amdgpu_ucode.h psp_fw_type]
@@ -134,7 +146,10 @@ inline constexpr PspBootStep kPspBootStepsGc12[] = {
     {PspPart::IpKeyManagerDrv, PspBootloaderCommand::LoadIpKeyManagerDrv},
     {PspPart::Sos, PspBootloaderCommand::LoadSos},
 };
+// None on GC 9.4.3, whose operating system the board's firmware starts. [psp_v13_0.c
+// psp_v13_0_is_sos_alive(): each step returns at once]
 constexpr std::span<const PspBootStep> boot_steps_of(BareChip chip) {
+  if (chip == BareChip::Gc94) return {};
   if (chip == BareChip::Gc11) return kPspBootStepsGc11;
   return kPspBootStepsGc12;
 }

@@ -25,11 +25,13 @@ std::vector<NamedField> fields_in(u32 word) {
 std::vector<NamedField> register_fields(Reg reg, u32 word, BareChip chip) {
   switch (reg) {
     case Reg::GcvmInvalidateEng17Req:
-    case Reg::MmvmInvalidateEng17Req: return fields_in<InvalidateRequest>(word);
+    case Reg::MmvmInvalidateEng17Req:
+      return chip == BareChip::Gc94 ? fields_in<InvalidateRequestGc94>(word)
+                                    : fields_in<InvalidateRequest>(word);
     case Reg::GcvmContext0Cntl:
     case Reg::MmvmContext0Cntl:
-      return chip == BareChip::Gc11 ? fields_in<VmContextControl>(word)
-                                    : fields_in<VmContextControlGc12>(word);
+      return chip == BareChip::Gc12 ? fields_in<VmContextControlGc12>(word)
+                                    : fields_in<VmContextControl>(word);
     case Reg::GcvmL2ProtectionFaultStatus: return fields_in<FaultStatus>(word);
     case Reg::GcmcVmMxL1TlbCntl:
     case Reg::MmmcVmMxL1TlbCntl: return fields_in<L1TlbControl>(word);
@@ -39,7 +41,9 @@ std::vector<NamedField> register_fields(Reg reg, u32 word, BareChip chip) {
     case Reg::CpMecRs64Cntl: return fields_in<MecControl>(word);
     case Reg::IhRbCntl: return fields_in<IhRingControl>(word);
     case Reg::Sdma0Queue0RbCntl: return fields_in<CopyRingControl>(word);
+    case Reg::Doorbell0CtrlEntry1: return fields_in<DoorbellRange>(word);
     case Reg::S2aDoorbellEntry0Ctrl:
+    case Reg::S2aDoorbellEntry1Ctrl:
     case Reg::S2aDoorbellEntry2Ctrl:
     case Reg::S2aDoorbellEntry3Ctrl: return fields_in<DoorbellEntry>(word);
     default: return {};
@@ -48,7 +52,12 @@ std::vector<NamedField> register_fields(Reg reg, u32 word, BareChip chip) {
 
 std::vector<NamedField> page_entry_fields(u64 bits, BareChip chip) {
   const PageEntry entry = entry_of(bits, chip);
-  return chip == BareChip::Gc11 ? names_in(PageEntryGc11{entry}) : names_in(PageEntryGc12{entry});
+  switch (chip) {
+    case BareChip::Gc11: return names_in(PageEntryGc11{entry});
+    case BareChip::Gc12: return names_in(PageEntryGc12{entry});
+    case BareChip::Gc94: break;
+  }
+  return names_in(PageEntryGc94{entry});
 }
 
 }  // namespace doorbell::amd::hw

@@ -47,15 +47,15 @@ inline constexpr usize kRegisters = 0
     ;
 
 struct RegisterPlace {
-  std::string_view name;  // the vendor's
+  std::string_view name;  // the vendor's; empty: the chip has none, or none that is used
   Block block;
   u8 segment;
   u32 offset;  // in words
 };
 
-// Chips whose registers lie alike, by their graphics core: 11.0.0, 12.0.x.
-enum class BareChip : u8 { Gc11, Gc12 };
-inline constexpr usize kBareChips = 2;
+// Chips whose registers lie alike, by their graphics core: 11.0.0, 12.0.x, 9.4.3.
+enum class BareChip : u8 { Gc11, Gc12, Gc94 };
+inline constexpr usize kBareChips = 3;
 
 using RegisterPlaces = std::array<RegisterPlace, kRegisters>;
 namespace detail {
@@ -75,13 +75,24 @@ constexpr RegisterPlaces places_of_gc12() {
 #undef DOORBELL_REGISTER
   return places;
 }
+constexpr RegisterPlaces places_of_gc94() {
+  RegisterPlaces places{};
+#define DOORBELL_REGISTER(name, text, block, segment, offset) \
+  places[static_cast<usize>(Reg::name)] = {text, Block::block, segment, offset};
+#include "drivers/amd/hw/bare/registers_gc94.def"
+#undef DOORBELL_REGISTER
+  return places;
+}
 }  // namespace detail
-inline constexpr RegisterPlaces kRegisterPlaces[kBareChips] = {detail::places_of_gc11(),
-                                                               detail::places_of_gc12()};
+inline constexpr RegisterPlaces kRegisterPlaces[kBareChips] = {
+    detail::places_of_gc11(), detail::places_of_gc12(), detail::places_of_gc94()};
+// Each lies on some chip.
 static_assert([] {
-  for (const RegisterPlaces& places : kRegisterPlaces)
-    for (const RegisterPlace& place : places)
-      if (place.name.empty()) return false;
+  for (usize i = 0; i < kRegisters; ++i) {
+    bool lies = false;
+    for (const RegisterPlaces& places : kRegisterPlaces) lies |= !places[i].name.empty();
+    if (!lies) return false;
+  }
   return true;
 }());
 
@@ -106,13 +117,21 @@ inline constexpr u64 kDiscoveryFromEnd = u64{64} << 10, kDiscoveryBytes = u64{10
 // _read_vram()]
 inline constexpr u32 kMmIndex = 0, kMmData = 1, kMmIndexHi = 6, kMmAperture = 0x8000'0000;
 
+// The window of NBIO 7.9 to registers of its other dies (AIDs): PCIE_INDEX2 has an address in
+// bytes, of 40 bits, of which 33:32 is the die and 34 says so; then the word. [aqua_vanjaram.c
+// aqua_vanjaram_encode_ext_smn_addressing(); tinygrad amdev.py indirect_wreg_pcie()]
+inline constexpr u32 kOtherAid = 4;  // in PCIE_INDEX2_HI
+// A GPU that XGMI joins to others: MMMC_VM_XGMI_LFB_CNTL PF_MAX_REGION (7:4) is not 0. They are
+// reset together. [tinygrad amdev.py is_hive(); mmhub_1_8_0_sh_mask.h]
+inline constexpr u32 kXgmiMaxRegion = 0xf0;
+
 // The mailboxes of the power controller that debug messages take, and the message that resets the
 // whole GPU. [smu_v13_0_0_ppt.c and smu_v14_0_2_ppt.c: DEBUGSMC_MSG_Mode1Reset,
 // *_set_smu_mailbox_registers(); tinygrad ip.py AM_SMU.mode1_reset()]
 inline constexpr u32 kDebugMode1Reset = 2;
 
 // Messages to the power controller of MP1 13.0.0, 14.0.2 and 14.0.3, alike. [smu_v13_0_0_ppsmc.h,
-// smu_v14_0_2_ppsmc.h]
+// smu_v14_0_2_ppsmc.h] ResetGpu is no number of theirs: it is a debug message there.
 enum class SmuMessage : u32 {
   TestMessage = 1,
   GetSmuVersion = 2,
@@ -122,7 +141,36 @@ enum class SmuMessage : u32 {
   SetSoftMinByFreq = 0x19,
   SetSoftMaxByFreq = 0x1a,
   GetDpmFreqByIndex = 0x1f,
+  ResetGpu = 0x10000,
 };
+inline constexpr SmuMessage kSmuMessages[] = {SmuMessage::TestMessage,
+                                              SmuMessage::GetSmuVersion,
+                                              SmuMessage::EnableAllSmuFeatures,
+                                              SmuMessage::SetDriverDramAddrHigh,
+                                              SmuMessage::SetDriverDramAddrLow,
+                                              SmuMessage::SetSoftMinByFreq,
+                                              SmuMessage::SetSoftMaxByFreq,
+                                              SmuMessage::GetDpmFreqByIndex,
+                                              SmuMessage::ResetGpu};
+// A message's number on a chip. Those of MP1 13.0.6: [smu_v13_0_6_ppsmc.h, as tinygrad a9069c1
+// smu_13_0_6.py has it; ResetGpu is GfxDriverReset, with kSmuResetMode1: smu_v13_0_6_ppt.c
+// smu_v13_0_6_mode1_reset(), tinygrad ip.py AM_SMU.mode1_reset()]
+constexpr u32 number_of(SmuMessage message, BareChip chip) {
+  if (chip != BareChip::Gc94) return static_cast<u32>(message);
+  switch (message) {
+    case SmuMessage::TestMessage: return 1;
+    case SmuMessage::GetSmuVersion: return 2;
+    case SmuMessage::ResetGpu: return 3;
+    case SmuMessage::EnableAllSmuFeatures: return 5;
+    case SmuMessage::SetDriverDramAddrHigh: return 0xd;
+    case SmuMessage::SetDriverDramAddrLow: return 0xe;
+    case SmuMessage::SetSoftMinByFreq: return 0x13;
+    case SmuMessage::SetSoftMaxByFreq: return 0x14;
+    case SmuMessage::GetDpmFreqByIndex: return 0x17;
+  }
+  return 0;
+}
+inline constexpr u32 kSmuResetMode1 = 1;
 // Answers. [smu_cmn.c SMU_RESP_*]
 inline constexpr u32 kSmuOk = 1, kSmuUnknownMessage = 0xfe, kSmuRejected = 0xfd;
 // Clocks that a driver sets. [smu13_driver_if_v13_0_0.h,

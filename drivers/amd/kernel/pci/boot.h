@@ -14,20 +14,18 @@ namespace boot_memory {
 inline constexpr u64 kRootTable = 0, kScratchPage = 0x1000, kDummyPage = 0x2000;
 inline constexpr u64 kPspCommand = 0x3000, kPspFence = 0x4000;
 inline constexpr u64 kSmuTable = 0x8000, kPspRing = 0x10000, kPspRingBytes = 0x10000;
-inline constexpr u64 kMqds = 0x20000, kMqdBytes = 0x1000;
+// Of each queue those of all XCCs, one behind the other.
+inline constexpr u64 kMqds = 0x20000, kMqdBytes = 0x1000, kMaxXccs = 8;
 inline constexpr u64 kInterruptRing = 0x40000, kInterruptRingBytes = 0x40000;
 inline constexpr u64 kInterruptPointer = 0x80000;
 inline constexpr u64 kPspMessage = 0x100000, kPspMessageBytes = 0x100000;
 inline constexpr u64 kTmr = 0x200000, kMaxTmrBytes = 0x1300000;  // on a MiB
 inline constexpr u64 kEnd = u64{32} << 20;
-// At the end of the memory, where firmware keeps the discovery table and more. [tinygrad amdev.py
-// reserved_vram_size]
-inline constexpr u64 kReservedEnd = u64{64} << 20;
 }  // namespace boot_memory
 
 // A GPU while it is started.
 struct BootTarget {
-  const RegisterAccess& registers;
+  RegisterAccess registers;
   os::DeviceMemory vram;    // the host's view
   u64 framebuffer = 0;      // where the memory controller has the memory's first byte
   u64 framebuffer_end = 0;  // its last byte's
@@ -42,7 +40,7 @@ struct BootTarget {
 Result<BootTarget> read_framebuffer(const RegisterAccess& registers, os::DeviceMemory vram);
 
 void start_bus_interface(const BootTarget& target);
-// Address translation of one of the two memory hubs.
+// Address translation of the two kinds of memory hubs, each with all that the GPU has of them.
 enum class Hub : u8 { Graphics, Memory };
 void start_hub(const BootTarget& target, Hub hub);
 Result<void> invalidate_hub(const BootTarget& target, Hub hub);
@@ -57,6 +55,8 @@ Result<u32> read_smu_version(const RegisterAccess& registers);
 Result<void> start_smu(const BootTarget& target);
 // The highest clocks, or what the power controller thinks best.
 Result<void> set_clocks(const RegisterAccess& registers, bool highest);
+// Of several XCCs, behind start_graphics(): all take part in the grids of an AQL queue.
+Result<void> make_one_partition(const BootTarget& target);
 // The whole GPU, as if it had been switched off. Takes half a second.
 Result<void> reset_whole_gpu(const RegisterAccess& registers);
 

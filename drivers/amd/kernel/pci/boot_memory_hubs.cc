@@ -1,7 +1,8 @@
 // NBIO, HDP, GMC with its two hubs, IH.
 // [torvalds/linux gfxhub_v3_0.c gfxhub_v3_0_gart_enable(), mmhub_v3_0.c, gmc_v11_0.c
-// gmc_v11_0_flush_gpu_tlb(), ih_v6_0.c ih_v6_0_irq_init(), nbio_v4_3.c; tinygrad ip.py AM_SOC,
-// AM_GMC, AM_IH]
+// gmc_v11_0_flush_gpu_tlb(), ih_v6_0.c ih_v6_0_irq_init(), nbio_v4_3.c; of GC 9.4.3 gfxhub_v1_2.c,
+// mmhub_v1_8.c, gmc_v9_0.c gmc_v9_0_flush_gpu_tlb(), vega20_ih.c vega20_ih_irq_init(), nbio_v7_9.c
+// nbio_v7_9_init_registers(); tinygrad ip.py AM_SOC, AM_GMC, AM_IH]
 #include "base/util/try.h"
 #include "drivers/amd/hw/bare/page_table.h"
 #include "drivers/amd/kernel/pci/boot.h"
@@ -85,11 +86,11 @@ void set_caches(const RegisterAccess& registers, const HubRegisters& hub) {
   l1.advanced_driver_model = true;
   l1.memory_policy = static_cast<u8>(hw::MemoryPolicy::Uncached);
   registers.write(hub.l1_tlb, l1);
-  registers.write(hub.l2[0], hw::L2Control{.enable = true, .page_out = true, .identity_mode = 1});
+  registers.write(hub.l2[0], registers.caps().l2_control);
   registers.change(hub.l2[1], 0, hw::kL2Control2InvalidateAll);
-  registers.write(hub.l2[2], hw::kL2Control3);
+  registers.write(hub.l2[2], registers.caps().l2_control3);
   registers.write(hub.l2[3], hw::kL2Control4);
-  registers.write(hub.l2[4], hw::kL2Control5);
+  if (registers.has(hub.l2[4])) registers.write(hub.l2[4], hw::kL2Control5);
 }
 
 void set_context(const BootTarget& target, const HubRegisters& hub) {
@@ -132,12 +133,40 @@ Result<BootTarget> read_framebuffer(const RegisterAccess& registers, os::DeviceM
   return target;
 }
 
-void start_bus_interface(const BootTarget& target) {
-  target.registers.change(Reg::RccDev0Epf2Strap2, hw::kStrapNoSoftReset, 0);
-  target.registers.write(Reg::RccDev0Epf0RccDoorbellAperEn, 1);
+namespace {
+
+// A register of the bus interface of another die.
+void write_on_aid(const RegisterAccess& registers, u32 aid, u64 address, u32 value) {
+  registers.write(Reg::BifBx0PcieIndex2, static_cast<u32>(address * sizeof(u32)));
+  registers.write(Reg::BifBx0PcieIndex2Hi, aid | hw::kOtherAid);
+  registers.write(Reg::BifBx0PcieData2, value);
+  registers.write(Reg::BifBx0PcieIndex2Hi, 0);
 }
 
-void start_hub(const BootTarget& target, Hub hub) {
+// Doorbells go to the XCCs that are there, and from die to die.
+void open_doorbells(const RegisterAccess& registers) {
+  const u32 xccs = (1u << registers.xccs()) - 1;
+  registers.write(Reg::XccDoorbellFence, hw::kFenceXccs & ~xccs);
+  for (u32 aid = 1; aid < registers.memory_hubs(); ++aid)
+    write_on_aid(registers, aid, registers.address(Reg::XccDoorbellFence), hw::kFenceOtherAid);
+  registers.write(Reg::BifcGfxIntMonitorMask, hw::kIntMonitorMask);
+  registers.write(Reg::BifcDoorbellAccessEnPf, hw::kDoorbellAccess);
+}
+
+}  // namespace
+
+void start_bus_interface(const BootTarget& target) {
+  const RegisterAccess& registers = target.registers;
+  if (registers.caps().has_doorbell_ports)
+    registers.change(Reg::RccDev0Epf2Strap2, hw::kStrapNoSoftReset, 0);
+  else
+    open_doorbells(registers);
+  registers.write(Reg::RccDev0Epf0RccDoorbellAperEn, 1);
+}
+
+namespace {
+
+void start_one_hub(const BootTarget& target, Hub hub) {
   const HubRegisters& registers = registers_of(hub);
   set_apertures(target, registers);
   set_caches(target.registers, registers);
@@ -150,21 +179,41 @@ void start_hub(const BootTarget& target, Hub hub) {
   target.registers.write_pair(registers.range_low, registers.range_high, 0x1f'ffff'ffff);
 }
 
-Result<void> invalidate_hub(const BootTarget& target, Hub hub) {
-  const RegisterAccess& registers = target.registers;
+Result<void> invalidate_one_hub(const RegisterAccess& registers, Hub hub) {
   const HubRegisters& names = registers_of(hub);
   constexpr u32 kVmid0 = 1;
-  target.flush_hdp();
   // The acknowledgement could be lost when the hub's power goes: the semaphore keeps it.
   if (hub == Hub::Memory)
     TRY(registers.wait(names.semaphore, hw::kSemaphoreTaken, hw::kSemaphoreTaken,
                        "the memory hub's semaphore"));
-  registers.write(names.request, hw::InvalidateRequest{.vmids = kVmid0});
+  registers.write(names.request, registers.caps().invalidate);
   TRY(registers.wait(names.ack, kVmid0, kVmid0, "an invalidation of translations"));
   if (hub == Hub::Graphics) return {};
   registers.write(names.semaphore, 0);
+  if (!registers.has(Reg::MmvmL2BankSelectReservedCid2)) return {};
   registers.change(Reg::MmvmL2BankSelectReservedCid2, 0, hw::kPrivateInvalidation);
   (void)registers.read(Reg::MmvmL2BankSelectReservedCid2);
+  return {};
+}
+
+u32 count_of(const RegisterAccess& registers, Hub hub) {
+  return hub == Hub::Graphics ? registers.xccs() : registers.memory_hubs();
+}
+
+}  // namespace
+
+void start_hub(const BootTarget& target, Hub hub) {
+  for (u32 i = 0; i < count_of(target.registers, hub); ++i) {
+    BootTarget one = target;
+    one.registers = target.registers.on(i);
+    start_one_hub(one, hub);
+  }
+}
+
+Result<void> invalidate_hub(const BootTarget& target, Hub hub) {
+  target.flush_hdp();
+  for (u32 i = 0; i < count_of(target.registers, hub); ++i)
+    TRY(invalidate_one_hub(target.registers.on(i), hub));
   return {};
 }
 
@@ -186,9 +235,11 @@ void start_interrupts(const BootTarget& target) {
   registers.write(Reg::IhRbWptr, 0);
   registers.write(Reg::IhRbRptr, 0);
   registers.write(Reg::IhDoorbellRptr, 0);
-  registers.change(Reg::IhStormClientListCntl, 0, hw::kIhStormClient18);
-  registers.change(Reg::IhIntFloodCntl, 0, hw::kIhFloodControl);
-  registers.change(Reg::IhMsiStormCtrl, hw::kIhStormDelayMask, hw::kIhStormDelay);
+  if (registers.caps().has_interrupt_storms) {
+    registers.change(Reg::IhStormClientListCntl, 0, hw::kIhStormClient18);
+    registers.change(Reg::IhIntFloodCntl, 0, hw::kIhFloodControl);
+    registers.change(Reg::IhMsiStormCtrl, hw::kIhStormDelayMask, hw::kIhStormDelay);
+  }
   control.overflow_clear = false;
   control.enable = true;
   control.interrupts = true;

@@ -39,6 +39,17 @@ Result<void> wait_for_bootloader(const RegisterAccess& registers) {
                         "the security processor's boot loader");
 }
 
+Result<void> wait_until_alive(const RegisterAccess& registers) {
+  const u64 end = registers.clock().now_ns() + 10'000 * kMillisecond_ns;
+  for (u32 turn = 0; !is_psp_alive(registers); ++turn) {
+    TRY(registers.state());
+    if (registers.clock().now_ns() >= end)
+      return fail(ErrorKind::Timeout, "the security processor's operating system does not start");
+    registers.rest(turn);
+  }
+  return {};
+}
+
 Result<void> load_operating_system(const BootTarget& target, const Firmware& firmware) {
   const RegisterAccess& registers = target.registers;
   for (const hw::PspBootStep& step : hw::boot_steps_of(registers.caps().chip)) {
@@ -51,14 +62,7 @@ Result<void> load_operating_system(const BootTarget& target, const Firmware& fir
     registers.write(Reg::Mp0SmnC2pmsg35, static_cast<u32>(step.command));
     if (step.part != PspPart::Sos) TRY(wait_for_bootloader(registers));
   }
-  const u64 end = registers.clock().now_ns() + 10'000 * kMillisecond_ns;
-  for (u32 turn = 0; !is_psp_alive(registers); ++turn) {
-    TRY(registers.state());
-    if (registers.clock().now_ns() >= end)
-      return fail(ErrorKind::Timeout, "the security processor's operating system does not start");
-    registers.rest(turn);
-  }
-  return {};
+  return wait_until_alive(registers);
 }
 
 Result<void> create_ring(const BootTarget& target) {
@@ -150,6 +154,15 @@ Result<u64> load_contents(const BootTarget& target, const hw::PspImage& contents
   return answer.tmr_size;
 }
 
+// Where the boot loader has taken the memory, the driver says that it gives none.
+Result<void> ask_for_tmr(const BootTarget& target) {
+  hw::PspCommandBuffer command;
+  command.cmd_id = PspCommand::SetupTmr;
+  command.arguments[3] = hw::kTmrVirtualAddress;
+  TRY(submit(target, command, "take memory for firmware"));
+  return {};
+}
+
 Result<void> set_up_tmr(const BootTarget& target, u64 bytes) {
   if (bytes > boot_memory::kMaxTmrBytes)
     return fail(ErrorKind::Unsupported, "the firmware takes {:#x} bytes, at most {:#x}", bytes,
@@ -194,9 +207,10 @@ Result<u32> send(const RegisterAccess& registers, const Mailbox& mailbox, u32 me
   return registers.read(mailbox.argument);
 }
 
-Result<u32> send(const RegisterAccess& registers, hw::SmuMessage message, u32 argument) {
-  return send(registers, kDriverMailbox, static_cast<u32>(message), argument,
-              10'000 * kMillisecond_ns);
+Result<u32> send(const RegisterAccess& registers, hw::SmuMessage message, u32 argument,
+                 u64 patience_ns = 10'000 * kMillisecond_ns) {
+  return send(registers, kDriverMailbox, hw::number_of(message, registers.caps().chip), argument,
+              patience_ns);
 }
 
 }  // namespace
@@ -209,13 +223,22 @@ bool is_psp_alive(const RegisterAccess& registers) {
 Result<void> start_psp(const BootTarget& target, const Firmware& firmware) {
   if (!is_psp_alive(target.registers)) TRY(load_operating_system(target, firmware));
   TRY(create_ring(target));
+  const BootCaps& caps = target.registers.caps();
   u64 tmr_bytes = 0;
-  if (const hw::PspImage* contents = find(firmware, PspPart::Toc)) {
+  const hw::PspImage* contents = find(firmware, PspPart::Toc);
+  if (contents != nullptr && caps.tmr != BootCaps::Tmr::AskedFor) {
     TRY(tmr_bytes, load_contents(target, *contents));
   }
   for (const hw::FirmwareImage& image : firmware.smu.images) TRY(load_image(target, image));
-  if (target.registers.caps().gives_tmr) TRY(set_up_tmr(target, tmr_bytes));
+  if (caps.tmr == BootCaps::Tmr::Given) TRY(set_up_tmr(target, tmr_bytes));
+  if (caps.tmr == BootCaps::Tmr::AskedFor) TRY(ask_for_tmr(target));
   for (const hw::FirmwareImage& image : firmware.images) TRY(load_image(target, image));
+  if (!caps.has_autoload) {
+    const hw::PspImage* list = find(firmware, PspPart::Rl);
+    if (list == nullptr)
+      return fail(ErrorKind::Corrupt, "the security processor's firmware has no list of registers");
+    return load_image(target, {hw::PspFirmware::RegList, list->bytes});
+  }
   hw::PspCommandBuffer command;
   command.cmd_id = PspCommand::AutoloadRlc;
   TRY(submit(target, command, "start the graphics core"));
@@ -224,8 +247,7 @@ Result<void> start_psp(const BootTarget& target, const Firmware& firmware) {
 
 Result<u32> read_smu_version(const RegisterAccess& registers) {
   constexpr u64 kPatience_ns = 100 * kMillisecond_ns;
-  return send(registers, kDriverMailbox, static_cast<u32>(hw::SmuMessage::GetSmuVersion), 0,
-              kPatience_ns);
+  return send(registers, hw::SmuMessage::GetSmuVersion, 0, kPatience_ns);
 }
 
 bool is_smu_alive(const RegisterAccess& registers) {
@@ -243,6 +265,7 @@ Result<void> start_smu(const BootTarget& target) {
 // A clock's levels by index; index 0xff answers how many there are. A clock that has none stays.
 Result<void> set_clocks(const RegisterAccess& registers, bool highest) {
   constexpr u32 kCount = 0xff, kAnyFrequency = 0xffff, kFrequencyMask = 0x7fff'ffff;
+  if (!registers.caps().sets_clocks) return {};
   for (const hw::SmuClock clock :
        {hw::SmuClock::Memory, hw::SmuClock::Fabric, hw::SmuClock::Soc, hw::SmuClock::Gfx}) {
     const u32 which = static_cast<u32>(clock) << 16;
@@ -263,9 +286,22 @@ Result<void> set_clocks(const RegisterAccess& registers, bool highest) {
 Result<void> reset_whole_gpu(const RegisterAccess& registers) {
   constexpr u64 kReset_ns = 500 * kMillisecond_ns;
   // It may go down before it answers.
-  (void)send(registers, kDebugMailbox, hw::kDebugMode1Reset, 0, kReset_ns);
+  if (registers.caps().resets_by_debug_message)
+    (void)send(registers, kDebugMailbox, hw::kDebugMode1Reset, 0, kReset_ns);
+  else
+    (void)send(registers, hw::SmuMessage::ResetGpu, hw::kSmuResetMode1, kReset_ns);
   registers.pause(kReset_ns);
-  return wait_for_bootloader(registers);
+  return hw::boot_steps_of(registers.caps().chip).empty() ? wait_until_alive(registers)
+                                                          : wait_for_bootloader(registers);
+}
+
+Result<void> make_one_partition(const BootTarget& target) {
+  if (target.registers.xccs() == 1) return {};
+  hw::PspCommandBuffer command;
+  command.cmd_id = PspCommand::SpatialPartition;
+  command.arguments[0] = 1;
+  TRY(submit(target, command, "make one partition of all XCCs"));
+  return {};
 }
 
 }  // namespace doorbell::amd

@@ -74,6 +74,10 @@ std::span<const Processor> processors_of(const hw::Discovery& discovery) {
   return chip && caps_of(*chip).has_front_processors ? std::span(kProcessors)
                                                      : std::span(kProcessors).last(1);
 }
+bool has_autoload(const hw::Discovery& discovery) {
+  const std::optional<hw::BareChip> chip = discovery.chip();
+  return !chip || caps_of(*chip).has_autoload;
+}
 
 }  // namespace
 
@@ -113,8 +117,11 @@ Result<Firmware> read_firmware(os::Files& files, const hw::Discovery& discovery)
   // Spans point into the vectors, which stay where they are when `files` grows.
   TRY(const std::span<const u8> sos, load(name_for("psp", version(Block::Mp0), "_sos")));
   TRY(firmware.psp, hw::read_psp_file(sos));
-  TRY(const std::span<const u8> smu, load(name_for("smu", version(Block::Mp1), "")));
-  TRY(firmware.smu, hw::read_firmware(hw::FirmwareKind::Smu, smu));
+  const std::string smu_name = name_for("smu", version(Block::Mp1), "");
+  if (has_autoload(discovery)) {
+    TRY(const std::span<const u8> smu, load(smu_name));
+    TRY(firmware.smu, hw::read_firmware(hw::FirmwareKind::Smu, smu));
+  }
   const hw::IpVersion gc = version(Block::Gc);
   const auto add = [&](hw::FirmwareKind kind, const std::string& name) -> Result<u64> {
     TRY(const std::span<const u8> bytes, load(name));
@@ -123,11 +130,13 @@ Result<Firmware> read_firmware(os::Files& files, const hw::Discovery& discovery)
     firmware.images.insert(firmware.images.end(), file->images.begin(), file->images.end());
     return file->entry;
   };
+  // Where the power controller runs already, its table alone is loaded, first of all.
+  if (!has_autoload(discovery)) TRY(add(hw::FirmwareKind::P2s, smu_name));
   TRY(add(hw::FirmwareKind::Sdma, name_for("sdma", version(Block::Sdma0), "")));
   for (const Processor& processor : processors_of(discovery)) {
     TRY(firmware.entries.*processor.entry, add(processor.kind, name_for("gc", gc, processor.file)));
   }
-  TRY(add(hw::FirmwareKind::Imu, name_for("gc", gc, "_imu")));
+  if (has_autoload(discovery)) TRY(add(hw::FirmwareKind::Imu, name_for("gc", gc, "_imu")));
   TRY(add(hw::FirmwareKind::Rlc, name_for("gc", gc, "_rlc")));
   return firmware;
 }

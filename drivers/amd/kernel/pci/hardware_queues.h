@@ -7,7 +7,8 @@
 
 namespace doorbell::amd {
 
-// Queue `queue` of the first pipe.
+// Queue `queue` of the first pipe: of AQL packets on all XCCs, which share its grids, of PM4 on the
+// first.
 void load_compute_queue(const BootTarget& target, u32 queue, u32 doorbell,
                         const PciQueueMemory& memory);
 // Its waves are ended. Fails where the hardware does not let go of it.

@@ -42,7 +42,8 @@ PageWalk walk_pages(const BareView& view, u64 va) {
     return walk;
   };
   if (!context.enable) return end("the context is off");
-  if (context.depth != hw::kPageLevels - 1) return end("the context is not 4 levels deep");
+  if (context.depth != hw::context_depth(registers.caps().chip))
+    return end("the context is not 4 levels deep");
   if (va < first || va > (last | (hw::kGpuPage - 1)))
     return end("the address is outside of the context's range");
   u64 table = pair(registers, Reg::GcvmContext0PageTableBaseAddrLo32,
@@ -60,7 +61,7 @@ PageWalk walk_pages(const BareView& view, u64 va) {
     walk.steps.push_back(step);
     const hw::PageEntry entry = hw::entry_of(step.bits, registers.caps().chip);
     if (!entry.valid) return end("the entry is not valid");
-    if (level + 1 == hw::kPageLevels || entry.is_pte) {
+    if (hw::is_page(entry, registers.caps().chip, level)) {
       walk.target = {.is_system = entry.is_system,
                      .address = entry.address + (va - first) % hw::page_span(level),
                      .page_bytes = hw::page_span(level)};
@@ -216,16 +217,24 @@ InterruptsView read_interrupts(const BareView& view, usize most_taken) {
 // ---- firmware -----------------------------------------------------------------------------------
 
 FirmwareState read_firmware_state(const RegisterAccess& registers, bool asks) {
-  const auto mec = hw::fields_of<hw::MecControl>(registers.read(Reg::CpMecRs64Cntl));
-  FirmwareState state{
-      .is_psp_alive = is_psp_alive(registers),
-      .has_psp_ring = registers.read(Reg::Mp0SmnC2pmsg71) != 0,
-      .has_started_graphics =
-          (registers.read(Reg::RlcRlcsBootloadStatus) & hw::kBootloadComplete) != 0,
-      .is_compute_running = mec.pipe0_active && !mec.halt && !mec.pipe0_reset,
-      .is_copy_running = (registers.read(Reg::Sdma0F32Cntl) & registers.caps().copy_halt) == 0,
-      .owner = registers.read(Reg::ScratchReg7),
-      .live = registers.read(Reg::ScratchReg6)};
+  // Without those registers what runs is known by what this project leaves set.
+  bool has_started = registers.read(Reg::ScratchReg7) != 0, is_compute_running = has_started;
+  bool is_copy_running = has_started;
+  if (registers.has(Reg::RlcRlcsBootloadStatus)) {
+    const auto mec = hw::fields_of<hw::MecControl>(registers.read(Reg::CpMecRs64Cntl));
+    has_started = (registers.read(Reg::RlcRlcsBootloadStatus) & hw::kBootloadComplete) != 0;
+    is_compute_running = mec.pipe0_active && !mec.halt && !mec.pipe0_reset;
+    is_copy_running = (registers.read(Reg::Sdma0F32Cntl) & registers.caps().copy_halt) == 0;
+  } else {
+    is_compute_running &= registers.read(Reg::CpMecCntl) == 0;
+  }
+  FirmwareState state{.is_psp_alive = is_psp_alive(registers),
+                      .has_psp_ring = registers.read(Reg::Mp0SmnC2pmsg71) != 0,
+                      .has_started_graphics = has_started,
+                      .is_compute_running = is_compute_running,
+                      .is_copy_running = is_copy_running,
+                      .owner = registers.read(Reg::ScratchReg7),
+                      .live = registers.read(Reg::ScratchReg6)};
   if (asks && state.has_started_graphics)
     if (const Result<u32> version = read_smu_version(registers)) state.power_version = *version;
   return state;

@@ -55,16 +55,16 @@ void PageTables::clear(u64 table) {
   vram_.write_bytes(table, kZeros);
 }
 
-Result<PageTables::Table*> PageTables::below(Table& table, u64 index, bool is_lowest) {
+Result<PageTables::Table*> PageTables::below(Table& table, u64 index, unsigned level) {
   std::unique_ptr<Table>& found = table.below[index];
   if (found != nullptr) return found.get();
   const std::optional<u64> offset = free_.allocate(hw::kGpuPage, hw::kGpuPage);
   if (!offset) return fail(ErrorKind::OutOfMemory, "the GPU has no memory for its page tables");
   found = std::make_unique<Table>();
   found->offset = *offset;
-  if (!is_lowest) found->below.resize(hw::kPageTableEntries);
+  if (level + 1 != kLowest) found->below.resize(hw::kPageTableEntries);
   clear(*offset);
-  write(table, index, hw::bits_of({.valid = true, .address = *offset}, chip_));
+  write(table, index, hw::bits_of(hw::table_entry(*offset, chip_, level), chip_));
   ++table.used;
   return found.get();
 }
@@ -91,11 +91,11 @@ Result<u64> PageTables::map_block(u64 va, const hw::PageEntry& entry, u64 done, 
   while (hw::page_span(level) > block) ++level;
   Table* table = &root_;
   for (unsigned above = 0; above < level; ++above) {
-    TRY(table, below(*table, index_at(relative, above), above + 1 == kLowest));
+    TRY(table, below(*table, index_at(relative, above), above));
   }
   hw::PageEntry page = entry;
   page.valid = true;
-  page.is_pte = level != kLowest || hw::marks_every_page(chip_);
+  page.is_pte = hw::marks_page(chip_, level);
   page.fragment = static_cast<u8>(std::countr_zero(block / hw::kGpuPage));
   // A block that no larger table holds ends with this one.
   std::array<u64, hw::kPageTableEntries> entries;

@@ -44,7 +44,7 @@ class PageTables {
   void write(const Table& table, u64 index, std::span<const u64> entries);
   void clear(u64 table);
   Result<u64> map_block(u64 va, const hw::PageEntry& entry, u64 done, u64 bytes);
-  Result<Table*> below(Table& table, u64 index, bool is_lowest);
+  Result<Table*> below(Table& table, u64 index, unsigned level);
   static u64 index_at(u64 relative, unsigned level);
 
   const os::DeviceMemory vram_;

@@ -27,8 +27,9 @@ constexpr u32 kCopyQueue = PciGpu::kComputeQueues, kAllCompute = (1u << kCopyQue
 // Of the memory's region: what blocks keep for ever, and as much again for tables and the rest.
 constexpr u64 kLeastShown = 2 * boot_memory::kEnd;
 
-// gfx_target_version. [kfd_device.c kgd2kfd_probe()]
+// gfx_target_version. [kfd_device.c kgd2kfd_probe(): 9.4.3 is 90402]
 u64 target_of(const hw::IpVersion& gc) {
+  if (gc == hw::IpVersion{9, 4, 3}) return 90402;
   return u64{gc.major} * 10000 + u64{gc.minor} * 100 + gc.revision;
 }
 
@@ -56,8 +57,8 @@ Result<std::unique_ptr<PciGpu>> PciGpu::open(os::Files& files, os::Clock& clock,
   if (!gpu->discovery_.chip())
     return fail(
         ErrorKind::Unsupported,
-        "PCI device {} has a graphics core of version {}, Doorbell starts 11.0.0 (gfx1100), "
-        "12.0.0 (gfx1200) and 12.0.1 (gfx1201) only",
+        "PCI device {} has a graphics core of version {}, Doorbell starts 9.4.3 (gfx942), 11.0.0 "
+        "(gfx1100), 12.0.0 (gfx1200) and 12.0.1 (gfx1201) only",
         id.address, gc == nullptr ? "none" : to_string(gc->version));
   TRY(gpu->registers_, RegisterAccess::make(gpu->mmio_.mmio, gpu->discovery_, clock, gpu->vram()));
   return gpu;
@@ -114,7 +115,7 @@ Result<void> PciGpu::show_all() {
 
 // Page tables, and what blocks and the host share, lie where the host sees them.
 void PciGpu::set_up_heaps() {
-  const u64 end = vram_bytes_ - boot_memory::kReservedEnd;
+  const u64 end = vram_bytes_ - registers_->caps().reserved_end;
   const u64 shown = std::min<u64>(end, vram_.memory.size());
   free_.emplace(boot_memory::kEnd, shown - boot_memory::kEnd, hw::kGpuPage);
   if (shown < end)
@@ -125,14 +126,14 @@ void PciGpu::set_up_heaps() {
 
 hw::NodeProperties PciGpu::properties() const {
   const hw::GraphicsInfo& graphics = discovery_.graphics;
-  constexpr u64 kSimdsPerUnit = 2;
+  const u64 simds_per_unit = caps_of(*discovery_.chip()).simds_per_unit;
   hw::NodeProperties node;
   node.num_xcc = discovery_.count(Block::Gc);
-  node.simd_per_cu = kSimdsPerUnit;
+  node.simd_per_cu = simds_per_unit;
   node.array_count = u64{graphics.engines} * graphics.arrays_per_engine * node.num_xcc;
   node.simd_arrays_per_engine = graphics.arrays_per_engine;
   node.cu_per_simd_array = graphics.units_per_array;
-  node.simd_count = node.array_count * graphics.units_per_array * kSimdsPerUnit;
+  node.simd_count = node.array_count * graphics.units_per_array * simds_per_unit;
   node.max_waves_per_simd = graphics.waves_per_simd;
   node.max_slots_scratch_cu = graphics.scratch_slots_per_unit;
   node.wave_front_size = graphics.wave_size;
@@ -154,8 +155,16 @@ Result<void> PciGpu::boot() {
   TRY(show_all());
   const RegisterAccess& registers = *registers_;
   is_warm_ = registers.read(Reg::ScratchReg7) == kAliveVersion &&
-             registers.read(Reg::ScratchReg6) == 0 &&
-             registers.read(Reg::GcvmL2ProtectionFaultStatus) == 0;
+             registers.read(Reg::ScratchReg6) == 0 && fault_status() == 0;
+  if (registers.xccs() > boot_memory::kMaxXccs)
+    return fail(ErrorKind::Unsupported, "PCI device {} has {} XCCs, at most {}",
+                device_->id().address, registers.xccs(), boot_memory::kMaxXccs);
+  if (registers.has(Reg::MmmcVmXgmiLfbCntl) &&
+      (registers.read(Reg::MmmcVmXgmiLfbCntl) & hw::kXgmiMaxRegion) != 0)
+    return fail(ErrorKind::Unsupported,
+                "PCI device {} is joined to others by XGMI, which are reset and started together "
+                "only",
+                device_->id().address);
   if (!is_warm_ && is_psp_alive(registers) && is_smu_alive(registers)) {
     log().info("PCI device {} was left in a state that is not known, it is reset",
                device_->id().address);
@@ -187,6 +196,7 @@ Result<void> PciGpu::boot() {
   start_hub(target, Hub::Graphics);
   TRY(invalidate());
   start_graphics(target, entries_, is_warm_);
+  if (!is_warm_) TRY(make_one_partition(target));
   start_copy_engine(target);
   TRY(set_clocks(registers, true));
   interrupt_rptr_ = registers.read(Reg::IhRbRptr) & hw::kIhOffsetMask;
@@ -224,7 +234,7 @@ void PciGpu::free_vram(u64 offset) {
 
 u64 PciGpu::free_bytes() {
   std::lock_guard lock(mutex_);
-  return vram_bytes_ - boot_memory::kEnd - boot_memory::kReservedEnd - free_->in_use() -
+  return vram_bytes_ - boot_memory::kEnd - registers_->caps().reserved_end - free_->in_use() -
          (hidden_ ? hidden_->in_use() : 0);
 }
 
@@ -316,7 +326,7 @@ Result<void> PciGpu::recover() {
   start_graphics(target, entries_, true);
   for (u32 queue = 0; queue < kComputeQueues; ++queue)
     TRY(unload_compute_queue(*registers_, queue));
-  registers_->change(Reg::GcvmL2ProtectionFaultCntl, 0, hw::kFaultControlClear);
+  clear_faults();
   live_queues_ &= ~kAllCompute;
   stuck_queues_ = 0;
   is_dirty_ = false;
@@ -384,16 +394,35 @@ std::vector<hw::InterruptEntry> PciGpu::take_interrupts() {
   return entries;
 }
 
+// Of the first XCC that has one.
+u32 PciGpu::fault_status() const {
+  for (u32 xcc = 0; xcc < registers_->xccs(); ++xcc)
+    if (const u32 status = registers_->on(xcc).read(Reg::GcvmL2ProtectionFaultStatus))
+      return status;
+  return 0;
+}
+
+void PciGpu::clear_faults() {
+  for (u32 xcc = 0; xcc < registers_->xccs(); ++xcc)
+    registers_->on(xcc).change(Reg::GcvmL2ProtectionFaultCntl, 0, hw::kFaultControlClear);
+}
+
 hw::FaultStatus PciGpu::take_fault() {
   std::lock_guard lock(mutex_);
-  const u32 status = registers_->read(Reg::GcvmL2ProtectionFaultStatus);
-  registers_->change(Reg::GcvmL2ProtectionFaultCntl, 0, hw::kFaultControlClear);
+  const u32 status = fault_status();
+  clear_faults();
   return hw::fields_of<hw::FaultStatus>(status);
 }
 
 // The halves are two registers: again, if the upper one went on between them.
 Result<u64> PciGpu::clock_ticks() {
   std::lock_guard lock(mutex_);
+  // Of GC 9.4.3 the two are taken at once. [gfx_v9_4_3.c gfx_v9_4_3_get_gpu_clock_counter()]
+  if (registers_->has(Reg::RlcCaptureGpuClockCount)) {
+    registers_->write(Reg::RlcCaptureGpuClockCount, 1);
+    return u64{registers_->read(Reg::RlcGpuClockCountMsb)} << 32 |
+           registers_->read(Reg::RlcGpuClockCountLsb);
+  }
   u32 upper = registers_->read(Reg::GoldenTscCountUpper);
   for (;;) {
     const u32 lower = registers_->read(Reg::GoldenTscCountLower);

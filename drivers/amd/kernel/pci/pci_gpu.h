@@ -102,6 +102,9 @@ class PciGpu {
   // The GPU did something that leaves its state unknown: the next process resets it.
   void mark_dirty();
   bool is_dirty();
+  hw::InterruptSources interrupt_sources() const {
+    return hw::interrupt_sources(*discovery_.chip());
+  }
 
   // ---- as it is, for tools: inspect.h -----------------------------------------------------------
   struct Look {
@@ -122,6 +125,8 @@ class PciGpu {
   void set_up_heaps();
   Result<void> invalidate();
   void note_queues();
+  u32 fault_status() const;
+  void clear_faults();
   Result<void> recover();
 
   os::Files& files_;

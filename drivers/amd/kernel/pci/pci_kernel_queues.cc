@@ -118,7 +118,8 @@ void PciKernel::take_interrupts() {
 
 // [kfd_int_process_v11.c event_interrupt_wq_v11(); gmc_v11_0.c gmc_v11_0_process_interrupt()]
 void PciKernel::take_interrupt(Gpu& gpu, const hw::InterruptEntry& entry) {
-  const bool is_trap = entry.client == hw::kClientGfx && entry.source == hw::kSourceCopyTrap;
+  const hw::InterruptSources sources = gpu.gpu->interrupt_sources();
+  const bool is_trap = entry.client == sources.copy_client && entry.source == sources.copy_source;
   if (is_trap || (entry.client == hw::kClientGrbmCp && entry.source == hw::kSourceEndOfPipe)) {
     const u32 id = is_trap ? entry.context0 & hw::kCopyTrapContext : entry.context0;
     if (const auto event = events_.find(id); event != events_.end())
@@ -126,7 +127,7 @@ void PciKernel::take_interrupt(Gpu& gpu, const hw::InterruptEntry& entry) {
     return;
   }
   gpu.gpu->mark_dirty();
-  if (entry.client == hw::kClientGfx && entry.source == hw::kSourcePageFault) {
+  if (entry.client == sources.fault_client && entry.source == sources.fault_source) {
     Event* const event = first_of(hw::kKfdEventMemory);
     if (event == nullptr) return;
     const hw::FaultStatus status = gpu.gpu->take_fault();

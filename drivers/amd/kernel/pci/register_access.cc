@@ -2,6 +2,7 @@
 // [torvalds/linux amdgpu_device.c amdgpu_device_indirect_rreg(); tinygrad amdev.py indirect_rreg()]
 #include "drivers/amd/kernel/pci/register_access.h"
 
+#include "base/util/check.h"
 #include "base/util/try.h"
 
 namespace doorbell::amd {
@@ -12,15 +13,31 @@ Result<RegisterAccess> RegisterAccess::make(os::Mmio mmio, const hw::Discovery& 
                                             os::Clock& clock, os::DeviceMemory way) {
   const std::optional<hw::BareChip> chip = discovery.chip();
   if (!chip) return fail(ErrorKind::Unsupported, "a graphics core that is not known");
-  RegisterAccess access(mmio, clock, caps_of(*chip), way);
+  auto instances = std::make_shared<Instances>();
+  instances->xccs = static_cast<u32>(discovery.count(hw::Block::Gc));
+  instances->memory_hubs = static_cast<u32>(discovery.count(hw::Block::MmHub));
   for (usize i = 0; i < hw::kRegisters; ++i) {
-    TRY(access.addresses_[i], discovery.address_of(static_cast<Reg>(i)));
+    const hw::RegisterPlace& place = hw::places_of(*chip)[i];
+    if (place.name.empty()) continue;
+    // One at least, so that a block that the GPU lacks is an error.
+    usize index = 0;
+    do {
+      TRY(const u64 address, discovery.address_of(static_cast<Reg>(i), index));
+      instances->addresses[i].push_back(address);
+    } while (++index < discovery.count(place.block));
   }
+  const RegisterAccess access(mmio, clock, caps_of(*chip), way, std::move(instances));
   for (const Reg reg : {Reg::BifBxPf0RsmuIndex, Reg::BifBxPf0RsmuData})
     if (access.address(reg) * 4 + 4 > mmio.size())
       return fail(ErrorKind::Unsupported, "the GPU's registers span {:#x} bytes, {} lies at {:#x}",
                   mmio.size(), hw::place_of(reg, *chip).name, access.address(reg) * 4);
   return access;
+}
+
+u64 RegisterAccess::address(Reg reg) const {
+  const std::vector<u64>& addresses = instances_->addresses[static_cast<usize>(reg)];
+  CHECK(!addresses.empty(), "register {}, which the chip does not have", static_cast<u32>(reg));
+  return addresses[index_ < addresses.size() ? index_ : 0];
 }
 
 u32 RegisterAccess::read_word(u64 address) const {

@@ -1,9 +1,12 @@
-// RegisterAccess: the registers of one GPU, by name, where its discovery table has them.
+// RegisterAccess: the registers of one GPU, by name, where its discovery table has them. A block
+// that the GPU has several of has its registers several times: on() turns to others of them.
 //
 // Thread safety: one thread at a time.
 #pragma once
 
 #include <array>
+#include <memory>
+#include <vector>
 
 #include "base/os/clock.h"
 #include "base/os/device_memory.h"
@@ -20,6 +23,18 @@ class RegisterAccess {
   // borrowed. `way`: memory that lies the same way, which says where accesses fail.
   static Result<RegisterAccess> make(os::Mmio mmio, const hw::Discovery& discovery,
                                      os::Clock& clock, os::DeviceMemory way = {});
+
+  // The same, of this instance of blocks that have so many; of others the first.
+  RegisterAccess on(u32 index) const {
+    RegisterAccess other = *this;
+    other.index_ = index;
+    return other;
+  }
+  // Graphics cores, and memory hubs.
+  u32 xccs() const { return instances_->xccs; }
+  u32 memory_hubs() const { return instances_->memory_hubs; }
+  // Whether the chip has it.
+  bool has(hw::Reg reg) const { return !hw::place_of(reg, caps_->chip).name.empty(); }
 
   u32 read(hw::Reg reg) const { return read_word(address(reg)); }
   void write(hw::Reg reg, u32 value) const { write_word(address(reg), value); }
@@ -41,6 +56,8 @@ class RegisterAccess {
 
   u32 read_behind(hw::Reg reg, u32 behind) const { return read_word(address(reg) + behind); }
 
+  // Absolute, in words.
+  u64 address(hw::Reg reg) const;
   // By its absolute address in words; those beyond the mapped region through a window.
   u32 read_word(u64 address) const;
   void write_word(u64 address, u32 value) const;
@@ -66,15 +83,20 @@ class RegisterAccess {
 
  private:
   static constexpr u64 kTimeout_ns = 10'000'000'000;
-  RegisterAccess(os::Mmio mmio, os::Clock& clock, const BootCaps& caps, os::DeviceMemory way)
-      : mmio_(mmio), clock_(&clock), caps_(&caps), way_(way) {}
-  u64 address(hw::Reg reg) const { return addresses_[static_cast<usize>(reg)]; }
+  struct Instances {
+    u32 xccs = 1, memory_hubs = 1;
+    std::array<std::vector<u64>, hw::kRegisters> addresses;  // none: the chip has no such register
+  };
+  RegisterAccess(os::Mmio mmio, os::Clock& clock, const BootCaps& caps, os::DeviceMemory way,
+                 std::shared_ptr<const Instances> instances)
+      : mmio_(mmio), clock_(&clock), caps_(&caps), way_(way), instances_(std::move(instances)) {}
 
   os::Mmio mmio_;
   os::Clock* clock_;
   const BootCaps* caps_;
   os::DeviceMemory way_;
-  std::array<u64, hw::kRegisters> addresses_{};
+  std::shared_ptr<const Instances> instances_;  // of all that on() makes
+  u32 index_ = 0;
 };
 
 }  // namespace doorbell::amd

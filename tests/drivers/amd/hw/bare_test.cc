@@ -36,7 +36,7 @@ void expect_places(const std::string& discovery_table, BareChip chip, const std:
   usize compared = 0;
   for (usize i = 0; i < kRegisters; ++i) {
     const RegisterPlace& place = places_of(chip)[i];
-    if (place.block == Block::SmuIo) continue;  // of the kernel's alone
+    if (place.name.empty() || place.block == Block::SmuIo) continue;  // that one the kernel's alone
     const Result<u64> ours = discovery->address_of(static_cast<Reg>(i));
     ASSERT_TRUE(ours) << ours.error().message;
     ASSERT_TRUE(theirs.contains(std::string(place.name))) << place.name;
@@ -49,6 +49,7 @@ void expect_places(const std::string& discovery_table, BareChip chip, const std:
 TEST(BareRegisters, LieWhereTinygradHasThem) {
   expect_places("navi31", BareChip::Gc11, "gc_11_0_0_registers.txt");
   expect_places("navi48", BareChip::Gc12, "gc_12_0_0_registers.txt");
+  expect_places("mi300x", BareChip::Gc94, "gc_9_4_3_registers.txt");
 }
 
 TEST(BareRegisters, FieldsAreTinygradsWords) {
@@ -80,6 +81,29 @@ TEST(BareRegisters, FieldsAreTinygradsWords) {
                                  .slot_based_wptr = 2,
                                  .no_update_rptr = true}),
             0x8084511u);
+  // The same of 9.4.3, which has SLOT_BASED_WPTR elsewhere, on the first XCC and on others; and of
+  // its other functions: flush_tlb(), enable_vm_addressing(), init_hub(), _config_mec(),
+  // SH_MEM_CONFIG of init_hw(), the copy engine's doorbells.
+  EXPECT_EQ(word_of(HqdPqControlGc94{
+                .size = 17, .rptr_block_size = 5, .queue_full_en = true, .slot_based_wptr = 2}),
+            0x4004511u);
+  EXPECT_EQ(word_of(HqdPqControlGc94{.size = 17,
+                                     .rptr_block_size = 5,
+                                     .queue_full_en = true,
+                                     .slot_based_wptr = 2,
+                                     .no_update_rptr = true}),
+            0xc004511u);
+  EXPECT_EQ(word_of(InvalidateRequestGc94{.vmids = 1}), 0x7c0001u);
+  EXPECT_EQ(word_of(VmContextControl{
+                .enable = true, .depth = 2, .block_size = 9, .faults = kAllFaults, .unk_31_23 = 3}),
+            0x1fffe4du);
+  EXPECT_EQ(kL2Control3Gc94, 0x8014800cu);
+  EXPECT_EQ(kMecStopGc94, 0x50110010u);
+  EXPECT_EQ(kShMemConfigGc94, 0x1118u);
+  EXPECT_EQ(word_of(DoorbellRange{.offset = 512, .size = 20}), 0x5200u);
+  EXPECT_EQ(word_of(DoorbellEntry{
+                .enable = true, .awid = 0xe, .offset = 0xe, .size = 4, .address_31_28 = 1}),
+            0x1008071du);
   EXPECT_EQ(word_of(HqdDoorbellControl{.offset = 6, .enable = true}), 0x40000018u);
   EXPECT_EQ(word_of(CopyRingControl{.enable = true,
                                     .size_log2 = 14,
@@ -119,6 +143,24 @@ TEST(PageEntries, AreTinygradsWords) {
   page.fragment = 18;
   page.address = u64{1} << 30;
   expect(page, 0x0040'0000'4000'0971, 0x8000'0000'4000'0971);
+  // Of 9.4.3: pages of 4 KiB, 2 MiB and 1 GiB, uncached ones, and tables of levels 0 to 2.
+  PageEntry small{.valid = true, .executable = true, .readable = true, .writable = true};
+  small.address = 0x5000;
+  small.policy = MemoryPolicy::Uncached;
+  EXPECT_EQ(bits_of(small, BareChip::Gc94), 0x0600'0000'0000'5071u);
+  EXPECT_FALSE(marks_page(BareChip::Gc94, 3));
+  EXPECT_FALSE(marks_page(BareChip::Gc94, 2));
+  EXPECT_TRUE(marks_page(BareChip::Gc94, 1));
+  PageEntry large{.valid = true, .executable = true, .readable = true, .writable = true};
+  large.fragment = 18;
+  large.is_pte = true;
+  EXPECT_EQ(bits_of(large, BareChip::Gc94), 0x0040'0000'0000'0971u);
+  EXPECT_EQ(bits_of(table_entry(0x7000, BareChip::Gc94, 0), BareChip::Gc94), 0x7001u);
+  EXPECT_EQ(bits_of(table_entry(0x7000, BareChip::Gc94, 1), BareChip::Gc94),
+            0x4800'0000'0000'7001u);
+  EXPECT_EQ(bits_of(table_entry(0x7000, BareChip::Gc94, 2), BareChip::Gc94),
+            0x0100'0000'0000'7001u);
+  EXPECT_EQ(reserved_page_bits(BareChip::Gc94), 0x00bf'0000'0000'0000u);
   EXPECT_EQ(reserved_page_bits(BareChip::Gc11), 0xffb8'0000'0000'0000u);
   EXPECT_EQ(reserved_page_bits(BareChip::Gc12), 0x7f3f'0000'0000'0000u);
 }
@@ -221,7 +263,20 @@ TEST(Interrupts, AreReadWordByWord) {
 
 TEST(DiscoveryTest, TellsTheChip) {
   EXPECT_EQ(read_discovery(table("navi48"))->chip(), BareChip::Gc12);
-  EXPECT_EQ(read_discovery(table("two_dies"))->chip(), std::nullopt);
+  EXPECT_EQ(read_discovery(table("two_dies"))->chip(), BareChip::Gc94);
+  EXPECT_EQ(Discovery{}.chip(), std::nullopt);
+}
+
+// Of XCC 2, which is instance 3 as 1 is harvested, and of the second memory hub.
+TEST(DiscoveryTest, FindsRegistersOfInstances) {
+  const Result<Discovery> discovery = read_discovery(table("mi300x"));
+  ASSERT_TRUE(discovery) << discovery.error().message;
+  EXPECT_EQ(discovery->count(Block::Gc), 7u);
+  EXPECT_EQ(discovery->find(Block::Gc, 2)->instance, 3);
+  EXPECT_EQ(*discovery->address_of(Reg::GrbmGfxCntl, 2), 0x182022u);
+  EXPECT_EQ(*discovery->address_of(Reg::MmvmL2Cntl, 1), 0x101ab60u);
+  EXPECT_FALSE(discovery->address_of(Reg::GrbmGfxCntl, 7));
+  EXPECT_FALSE(discovery->address_of(Reg::CpMecRs64Cntl));
 }
 
 TEST(DiscoveryTest, TellsBlocksAndTheGraphicsCore) {
@@ -310,6 +365,48 @@ TEST(FirmwareTest, FindsTheCopyEnginesImageOfVersionThree) {
   EXPECT_EQ(read->images[0].bytes.size(), 48u);
   file.put16(8, 4);
   EXPECT_EQ(read_firmware(FirmwareKind::Sdma, file.bytes).error().kind, ErrorKind::Unsupported);
+}
+
+// gfx_firmware_header_v1_0: jt_offset at 36, jt_size at 40, both in words;
+// sdma_firmware_header_v1_0 is the common header; smc_firmware_header_v2_1: pptable_count at 36,
+// pptable_entry_offset at 40, and entries of id, offset, bytes.
+TEST(FirmwareTest, FindsTheImagesOfOlderHeaders) {
+  FileMaker mec(1, 0);
+  mec.put(36, 12);
+  mec.put(40, 4);
+  const Result<FirmwareFile> code = read_firmware(FirmwareKind::Mec, mec.bytes);
+  ASSERT_TRUE(code) << code.error().message;
+  ASSERT_EQ(code->images.size(), 2u);
+  EXPECT_EQ(code->images[0].type, PspFirmware::CpMec);
+  EXPECT_EQ(code->images[0].bytes.size(), 48u);
+  EXPECT_EQ(code->images[1].type, PspFirmware::CpMecMe1);
+  EXPECT_EQ(code->images[1].bytes.data(), mec.bytes.data() + 256 + 48);
+  EXPECT_EQ(code->images[1].bytes.size(), 16u);
+  mec.put(40, 17);
+  EXPECT_FALSE(read_firmware(FirmwareKind::Mec, mec.bytes));
+
+  const Result<FirmwareFile> copies = read_firmware(FirmwareKind::Sdma, FileMaker(1, 0).bytes);
+  ASSERT_TRUE(copies) << copies.error().message;
+  ASSERT_EQ(copies->images.size(), 4u);
+  EXPECT_EQ(copies->images[0].type, PspFirmware::Sdma0);
+  EXPECT_EQ(copies->images[3].type, PspFirmware::Sdma3);
+  EXPECT_EQ(copies->images[3].bytes.size(), 64u);
+
+  FileMaker smu(2, 1);
+  smu.put(36, 2);
+  smu.put(40, 100);
+  smu.put(100, 0x50325341);
+  smu.put(104, 300);
+  smu.put(108, 8);
+  smu.put(112, 0x50325358);
+  smu.put(116, 320);
+  smu.put(120, 24);
+  const Result<FirmwareFile> table = read_firmware(FirmwareKind::P2s, smu.bytes);
+  ASSERT_TRUE(table) << table.error().message;
+  ASSERT_EQ(table->images.size(), 1u);
+  EXPECT_EQ(table->images[0].type, PspFirmware::P2sTable);
+  EXPECT_EQ(table->images[0].bytes.data(), smu.bytes.data() + 320);
+  EXPECT_EQ(table->images[0].bytes.size(), 24u);
 }
 
 TEST(FirmwareTest, FindsTheFrontProcessorsImages) {

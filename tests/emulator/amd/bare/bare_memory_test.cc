@@ -81,6 +81,35 @@ TEST_F(BareMemoryTest, TranslatesPagesOfGc12) {
   expect_one("AMD-GMC-001");
 }
 
+// GC 9.4.3: MTYPE at 57, BFS 9 at 59 in front of tables of 2 MiB, of which those that are
+// translated further say so at 56, and pages do not. [gmc_v9_0.c gmc_v9_0_get_vm_pde()]
+TEST_F(BareMemoryTest, TranslatesPagesOfGc94) {
+  constexpr u64 kLargeBelow = u64{9} << 59, kFurther = u64{1} << 56, kUncached = u64{3} << 57;
+  start(amd::hw::BareChip::Gc94);
+  put(0x1000, 0, 0x2001 | kLargeBelow);
+  put(0x2000, 0, 0x3001 | kFurther);
+  put(0x3000, 1, 0x400000 | kPage | kUncached);
+  put(0x2000, 1, 0x800000 | kPage | 9 << 7);
+  flush_and_invalidate();
+  EXPECT_EQ(at(0x1000), memory->at(0x400000));
+  EXPECT_EQ(at(0x200000 + 0x12345), memory->at(0x812345));
+  EXPECT_TRUE(reports.empty());
+  for (const auto& [table, index, entry] :
+       {std::tuple{u64{0x2000}, 1, 0x800000 | kHugePage}, std::tuple{u64{0x1000}, 0, u64{0x2001}},
+        std::tuple{u64{0}, 0, 0x1001 | kFurther},
+        std::tuple{u64{0x3000}, 1, 0x400000 | kPage | kFurther},
+        std::tuple{u64{0x3000}, 1, 0x400000 | kPage | kLargeBelow}}) {
+    u64 before = 0;
+    std::memcpy(&before, memory->at(table + index * 8), sizeof before);
+    put(table, index, entry);
+    memory->flush();
+    ASSERT_FALSE(reports.empty()) << std::hex << entry;
+    EXPECT_STREQ(reports[0].check->id, "AMD-GMC-001");
+    reports.clear();
+    put(table, index, before);
+  }
+}
+
 TEST_F(BareMemoryTest, KeepsTranslationsUntilTheyAreInvalidated) {
   put(0x3000, 1, 0x400000 | kPage);
   flush_and_invalidate();

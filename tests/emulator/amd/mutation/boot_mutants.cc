@@ -33,6 +33,7 @@ std::string name_of(PspCommand command) {
     case PspCommand::SetupTmr: return "SETUP_TMR";
     case PspCommand::LoadIpFw: return "LOAD_IP_FW";
     case PspCommand::LoadToc: return "LOAD_TOC";
+    case PspCommand::SpatialPartition: return "SRIOV_SPATIAL_PART";
     case PspCommand::AutoloadRlc: break;
   }
   return "AUTOLOAD_RLC";
@@ -55,6 +56,7 @@ BootDoor::BootDoor(amd::hw::BareChip chip, const BootMutant* mutant)
   const auto at = [&](Reg reg) { return amd::address_of(reg, chip_); };
   for (usize i = 0; i < amd::hw::kRegisters; ++i) {
     const Reg reg = static_cast<Reg>(i);
+    if (amd::hw::place_of(reg, chip_).name.empty()) continue;
     names_[at(reg)] = amd::hw::place_of(reg, chip_).name;
   }
   queue_registers_ = at(Reg::CpMqdBaseAddr);
