@@ -100,19 +100,18 @@ Result<bool> Link::is_done(Pending pending, const std::string& what) {
 }
 
 Result<void> Link::wait(Pending pending, const std::string& what, const std::vector<int>& ranks) {
-  constexpr u32 kLookEach = 16, kOfferEach = 1024;  // turns
+  constexpr u32 kLookEach = 16, kSpins = 2000;  // turns
   const u64 ask_each = std::min(kAskEach_ns, timeout_ns_ / 8);
   u64 last = clock_.now_ns(), waited = 0, asked = 0;
   for (u32 turn = 0;; ++turn) {
     TRY(const bool done, is_done(pending, what));
     if (done) [[likely]]
       return {};
-    // Messages move only while someone looks, so this stays awake, as MPI's blocking calls do. MPI
-    // itself offers the processor to others where there are fewer than processes.
+    // Messages move only while someone looks, so this stays awake, as MPI's blocking calls do.
     if (turn % kLookEach != kLookEach - 1) continue;
     if (waited > kMaxAwake_ns)
       std::this_thread::sleep_for(std::chrono::microseconds(50));
-    else if (turn % kOfferEach == kOfferEach - 1)
+    else if (turn > kSpins)  // kernels may be waiting for this processor
       std::this_thread::yield();
     TRY(failure_.check());
     // While this process was itself stopped, it did not wait for others.
