@@ -7,6 +7,7 @@
 #include "base/util/log.h"
 #include "base/util/try.h"
 #include "drivers/amd/aql_queue.h"
+#include "drivers/amd/bridge_transfers.h"
 #include "drivers/amd/hw/isa/chip.h"
 #include "drivers/amd/kernel/shared_memory.h"
 #include "drivers/amd/pm4_queue.h"
@@ -133,6 +134,10 @@ Result<void> AmdDevice::start(const Options& options) {
       log().warn("{}: there is no copy queue, the compute queue copies: {}", name(),
                  copy.error().message);
   }
+  if (copy_ != nullptr && options.bridge_buffer)
+    if (const BridgeBuffer* const buffer = options.bridge_buffer(gpu_.id()))
+      vram_->use(
+          std::make_unique<BridgeTransfers>(*copy_, *buffer, kfd_->clock(), options.timeout_ns));
   kfd_->events().add_listener(gpu_.id(), *this);
   return {};
 }

@@ -25,6 +25,8 @@
 
 namespace doorbell::amd {
 
+struct BridgeBuffer;
+
 struct Options {
   // Packets of the compute queue. ByChip: PM4 where there is one XCC, AQL where there are several,
   // and on gfx950.
@@ -42,6 +44,8 @@ struct Options {
   std::function<std::string(u32 gpu_id)> explain;
   // Behind USB: see hcq::Queue::Parts::is_apart.
   bool is_apart = false;
+  // The same, by the GPU's id: what its bridge has for copies; null: they go word by word.
+  std::function<const BridgeBuffer*(u32 gpu_id)> bridge_buffer;
   // Is told what the host copies in and out of buffers; borrowed. Null: nobody asks.
   os::HostAccesses* host_accesses = nullptr;
 };

@@ -45,7 +45,7 @@ class GpuEngine final : public Engine {
  public:
   GpuEngine(const Chip& chip, Kfd& kfd, Interrupts& interrupts, u32 index,
             const MachineOptions& options, UndefinedMemory* undefined, AgentRaces* races,
-            std::function<void()> rung)
+            MemoryObserver* observer, std::function<void()> rung)
       : rung_(moves_with_doorbells(options, races) ? std::move(rung) : nullptr),
         launcher_({.chip = &chip,
                    .space = &kfd.devices()[index]->space,
@@ -75,6 +75,7 @@ class GpuEngine final : public Engine {
               .trace = kfd.trace(),
               .hook = options.hook,
               .undefined = undefined,
+              .observer = observer,
               .races = races,
               .lockstep = options.lockstep,
               .adversarial = options.adversarial,
@@ -166,6 +167,22 @@ struct Machine::State {
     return reinterpret_cast<CardState*>(cards.back()->at(0));
   }
 
+  Result<void> open_bare(Device& device) {
+    if (!bare_chip(*device.slot.node) || device.slot.is_part())
+      return fail(ErrorKind::Unsupported,
+                  "GPU {} is a {}: without a kernel driver only gfx942, gfx1100 and gfx1201 are "
+                  "emulated",
+                  device.slot.index, device.slot.node->name);
+    TRY(CardState* const card, open_card(device));
+    bare.push_back(std::make_unique<BareGpu>(
+        device, checks, bus, [this] { return ticks(); },
+        BareGpu::Settings{options.shown_bytes, options.most_shown_bytes, options.adversarial},
+        card));
+    TRY(std::unique_ptr<BridgeMemory> bridge, BridgeMemory::make(checks));
+    bridges.push_back(std::move(bridge));
+    return {};
+  }
+
   MachineOptions options;
   Checks checks{Level::Error};
   Trace trace;
@@ -175,12 +192,13 @@ struct Machine::State {
   std::atomic<u64> now_ns{1'000'000'000};  // lockstep
   std::unique_ptr<Kfd> kfd;
   BusMemory bus;
-  std::vector<std::unique_ptr<Backing>> cards;      // their files
-  std::vector<std::unique_ptr<BareGpu>> bare;       // of a bare machine; use kfd's devices
-  std::unique_ptr<EmulatedUsb> usb;                 // once it is asked for; uses them
-  std::vector<std::unique_ptr<GpuEngine>> engines;  // go before the Kfd that they interrupt
-  std::mutex moving;                                // lockstep: one mover at a time
-  std::mt19937_64 random;                           // chooses who runs next; under moving
+  std::vector<std::unique_ptr<Backing>> cards;         // their files
+  std::vector<std::unique_ptr<BareGpu>> bare;          // of a bare machine; use kfd's devices
+  std::vector<std::unique_ptr<BridgeMemory>> bridges;  // of each, should it be behind USB
+  std::unique_ptr<EmulatedUsb> usb;                    // once it is asked for; uses them
+  std::vector<std::unique_ptr<GpuEngine>> engines;     // go before the Kfd that they interrupt
+  std::mutex moving;                                   // lockstep: one mover at a time
+  std::mt19937_64 random;                              // chooses who runs next; under moving
 
   Gpu::Rest run_until_rest(u64 patience);
   // The counter of 100 MHz that the GPUs' timestamps are made of.
@@ -227,24 +245,13 @@ Result<std::unique_ptr<Machine>> Machine::create(MachineOptions options) {
   State& parts = *machine->state_;
   for (const auto& device : parts.kfd->devices()) {
     const u32 index = device->slot.index;
-    if (parts.options.bare) {
-      if (!bare_chip(*device->slot.node) || device->slot.is_part())
-        return fail(ErrorKind::Unsupported,
-                    "GPU {} is a {}: without a kernel driver only gfx942, gfx1100 and gfx1201 are "
-                    "emulated",
-                    index, device->slot.node->name);
-      TRY(CardState* const card, parts.open_card(*device));
-      parts.bare.push_back(std::make_unique<BareGpu>(
-          *device, parts.checks, parts.bus, [state = &parts] { return state->ticks(); },
-          BareGpu::Settings{parts.options.shown_bytes, parts.options.most_shown_bytes,
-                            parts.options.adversarial},
-          card));
-    }
+    if (parts.options.bare) TRY(parts.open_bare(*device));
+    MemoryObserver* const observer = parts.options.bare ? parts.bridges.back().get() : nullptr;
     Interrupts& interrupts = parts.options.bare ? static_cast<Interrupts&>(*parts.bare.back())
                                                 : parts.kfd->interrupts(index);
     parts.engines.push_back(std::make_unique<GpuEngine>(
         *find_chip(device->slot.node->name), *parts.kfd, interrupts, index, parts.options,
-        undefined, parts.races.get(), [m = machine.get()] { m->run_some(); }));
+        undefined, parts.races.get(), observer, [m = machine.get()] { m->run_some(); }));
     device->engine = parts.engines.back().get();
   }
   if (parts.options.lockstep)
@@ -287,7 +294,8 @@ std::unique_ptr<os::Files> Machine::files(os::Files& host) {
 
 std::unique_ptr<os::Clock> Machine::clock(os::Clock& host) {
   if (!state_->options.lockstep) return make_host_clock(host);
-  return make_lockstep_clock(state_->now_ns, [this] { run_until_idle(); }, [this] { run_some(); });
+  return make_lockstep_clock(
+      state_->now_ns, [this] { run_until_idle(); }, [this] { run_some(); });
 }
 
 Checks& Machine::checks() { return state_->checks; }
@@ -297,7 +305,10 @@ BareGpu& Machine::bare_gpu(usize index) { return *state_->bare.at(index); }
 EmulatedUsb& Machine::usb() {
   std::lock_guard lock(state_->moving);
   if (state_->usb == nullptr)
-    state_->usb = std::make_unique<EmulatedUsb>(state_->bare, state_->checks);
+    state_->usb =
+        std::make_unique<EmulatedUsb>(state_->bare, state_->bridges, state_->checks, [this] {
+          if (state_->options.lockstep) run_some();
+        });
   return *state_->usb;
 }
 

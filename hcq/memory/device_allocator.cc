@@ -74,6 +74,10 @@ Result<StagingRing*> DeviceAllocator::staging() {
 }
 
 Result<void> DeviceAllocator::write(u64 to, const void* from, u64 bytes) {
+  if (transfers_ != nullptr && transfers_->takes(bytes)) {
+    TRY(check_());
+    return transfers_->copy_in(GpuAddr{to}, static_cast<const u8*>(from), bytes, device_.fence());
+  }
   TRY(StagingRing * staging, this->staging());
   TRY(const Point point, staging->copy_in(GpuAddr{to}, from, bytes, device_.fence()));
   return point.queue->wait(point.position);
@@ -96,6 +100,11 @@ Result<void> DeviceAllocator::copy_out(void* to, const core::Allocation& from, i
   if (bytes == 0) return {};
   const u8* const host = host_of(from, offset);
   if (host == nullptr) {
+    if (transfers_ != nullptr && transfers_->takes(static_cast<u64>(bytes))) {
+      TRY(check_());
+      return transfers_->copy_out(static_cast<u8*>(to), address(from, offset),
+                                  static_cast<u64>(bytes), device_.fence());
+    }
     TRY(StagingRing * staging, this->staging());
     return staging->copy_out(to, address(from, offset), static_cast<u64>(bytes), device_.fence());
   }

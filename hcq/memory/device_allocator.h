@@ -13,6 +13,7 @@
 #include "core/device/allocator.h"
 #include "hcq/device.h"
 #include "hcq/memory/block_allocator.h"
+#include "hcq/memory/host_transfers.h"
 #include "hcq/memory/staging_ring.h"
 
 namespace doorbell::hcq {
@@ -42,8 +43,13 @@ class DeviceAllocator final : public core::Allocator {
                     i64 from_offset, i64 bytes) override;
   core::MemoryStats stats() const override;
 
+  // For what the host does not see; once, before there are transfers.
+  void use(std::unique_ptr<HostTransfers> transfers) { transfers_ = std::move(transfers); }
   // Before the queues go.
-  void close() { staging_.reset(); }
+  void close() {
+    staging_.reset();
+    transfers_.reset();
+  }
 
   // Bytes of the host to an address, in the order of the device's work. Complete when it returns.
   Result<void> write(u64 address, const void* from, u64 bytes);
@@ -67,7 +73,8 @@ class DeviceAllocator final : public core::Allocator {
   std::atomic<i64> in_use_{0};
   std::mutex mutex_;  // guards what follows
   std::list<Retired> retired_;
-  std::unique_ptr<StagingRing> staging_;  // made when first needed
+  std::unique_ptr<StagingRing> staging_;      // made when first needed
+  std::unique_ptr<HostTransfers> transfers_;  // null: all goes by staging
 };
 
 }  // namespace doorbell::hcq

@@ -113,6 +113,9 @@ Result<std::unique_ptr<core::Device>> AmdBackend::open(core::DeviceSpec spec) {
     kfd = own->kfd;
     options.host_accesses = own->kernel->host_accesses();
     options.is_apart = spec.iface == "USB";
+    options.bridge_buffer = [kernel = own->kernel.get()](u32 id) {
+      return kernel->bridge_buffer(id);
+    };
     // Waves are not saved there.
     options.report_waves = false;
   } else if (const auto door = emulated_door(spec.iface)) {
@@ -133,6 +136,10 @@ Result<std::unique_ptr<core::Device>> AmdBackend::open(core::DeviceSpec spec) {
     // No display depends on it.
     options.report_waves = *door == EmulatedDoor::Kfd;
     options.is_apart = *door == EmulatedDoor::Usb;
+    if (options.is_apart)
+      options.bridge_buffer = [kernel = emulated->pci()](u32 id) {
+        return kernel->bridge_buffer(id);
+      };
   } else {
     return fail(ErrorKind::Unsupported, "AMD's interface {} is {}", spec.iface, kNotBuilt);
   }

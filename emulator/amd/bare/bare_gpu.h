@@ -60,6 +60,8 @@ class BareGpu final : public Interrupts {
   u16 command_word() const;
   void set_command_word(u16 value);
   Device& device() { return device_; }
+  // It stands behind a bridge from USB, and reaches that alone.
+  void reach(BusMemory& bus) { memory_.reach(bus); }
   u32 index() const { return device_.slot.index; }
   void host_unpinned(const u8* host, u64 bytes);
   // One client at a time, of all processes that have the card.

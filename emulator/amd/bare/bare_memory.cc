@@ -79,7 +79,7 @@ void BareMemory::add_page(u64 va, unsigned level, u64 bits, const PageEntry& ent
   }
   // Whatever is one page for the GPU may be several on the bus.
   for (u64 done = 0; done < bytes; done += BusMemory::kPage) {
-    const std::optional<BusMemory::Target> target = bus_.find(entry.address + done);
+    const std::optional<BusMemory::Target> target = bus_->find(entry.address + done);
     if (!target) {
       checks_.report(kPinned, fmt::format("the entry {:#x} for {:#x} leads to {:#x} on the bus, "
                                           "where nothing is pinned",

@@ -24,9 +24,11 @@ inline constexpr u64 kFramebuffer = u64{0x80} << 32;
 class BareMemory {
  public:
   BareMemory(Device& device, Checks& checks, BusMemory& bus, u64 bytes, amd::hw::BareChip chip)
-      : device_(device), checks_(checks), bus_(bus), bytes_(bytes), chip_(chip) {}
+      : device_(device), checks_(checks), bus_(&bus), bytes_(bytes), chip_(chip) {}
 
   u64 bytes() const { return bytes_; }
+  // What else it reaches, from its next translations on; borrowed.
+  void reach(BusMemory& bus) { bus_ = &bus; }
   u8* at(u64 offset) const { return device_.memory->at(offset); }
   // Of the memory controller's addresses; empty: not all of it is the GPU's memory.
   std::span<u8> find(u64 mc_address, u64 bytes) const;
@@ -65,7 +67,7 @@ class BareMemory {
 
   Device& device_;
   Checks& checks_;
-  BusMemory& bus_;
+  BusMemory* bus_;  // borrowed
   const u64 bytes_;
   const amd::hw::BareChip chip_;
   Context context_;

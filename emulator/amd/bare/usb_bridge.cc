@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <optional>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -21,7 +23,10 @@ using amd::hw::TlpRequest;
 using amd::hw::TlpType;
 
 struct EmulatedUsb::Bridge {
-  Bridge(BareGpu& gpu, Checks& checks) : bus(gpu, checks) {}
+  Bridge(BareGpu& gpu, BridgeMemory& memory, Checks& checks) : memory(memory), bus(gpu, checks) {
+    gpu.reach(memory.bus());
+  }
+  BridgeMemory& memory;
   UsbBus bus;
   bool is_plugged = true, is_claimed = false, is_powered = false;
   TlpReply reply{.failure = 0xff};
@@ -30,6 +35,9 @@ struct EmulatedUsb::Bridge {
 };
 
 namespace {
+
+// Of the emulator, whose GPU may be slow.
+constexpr std::chrono::seconds kPatience{20};
 
 struct Transfer {
   u32 number = 0;
@@ -58,11 +66,17 @@ class EmulatedUsbDevice final : public os::UsbDevice {
     return start({.endpoint = endpoint, .data = data});
   }
   Result<usize> finish(u32 number) override {
-    std::lock_guard lock(usb_.mutex_);
+    std::unique_lock lock(usb_.mutex_);
+    const auto of_number = [&](const Transfer& transfer) { return transfer.number == number; };
     while (!done_.contains(number)) {
-      if (waiting_.empty()) return fail(ErrorKind::Invalid, "{}: no transfer {}", name_, number);
-      const Transfer transfer = waiting_.front();
-      waiting_.pop_front();
+      const auto asked = std::ranges::find_if(waiting_, of_number);
+      if (asked == waiting_.end())
+        return fail(ErrorKind::Invalid, "{}: no transfer {}", name_, number);
+      const u8 endpoint = asked->endpoint;
+      const auto first = std::ranges::find(waiting_, endpoint, &Transfer::endpoint);
+      const Transfer transfer = *first;
+      if (transfer.endpoint == amd::hw::kBridgeIn) await_buffer(lock);
+      waiting_.erase(std::ranges::find(waiting_, transfer.number, &Transfer::number));
       done_.emplace(transfer.number, perform(transfer));
     }
     const auto found = done_.find(number);
@@ -102,6 +116,18 @@ class EmulatedUsbDevice final : public os::UsbDevice {
     return failed(ErrorKind::Os, EPIPE, transfer, "the device stalls");
   }
 
+  // What is to leave the buffer does when the GPU allows it.
+  void await_buffer(std::unique_lock<std::mutex>& lock) {
+    const auto begin = std::chrono::steady_clock::now();
+    while (bridge_.is_plugged && bridge_.memory.armed(true) && !bridge_.memory.may_leave() &&
+           std::chrono::steady_clock::now() - begin < kPatience) {
+      lock.unlock();
+      usb_.wait_();
+      std::this_thread::yield();
+      lock.lock();
+    }
+  }
+
   Result<usize> perform(const Transfer& transfer) {
     constexpr u64 kSetupBytes = 8;
     const u64 index = usb_.transfers_++;
@@ -114,7 +140,9 @@ class EmulatedUsbDevice final : public os::UsbDevice {
       case UsbFault::Stall: return stall(transfer);
       case UsbFault::Timeout:
         return failed(ErrorKind::Timeout, ETIMEDOUT, transfer, "no answer in time");
-      case UsbFault::Short: return transfer.data.size() / 2;
+      case UsbFault::Short:
+        if (!transfer.data.empty()) return transfer.data.size() / 2;
+        break;
       case UsbFault::Unplug:
         bridge_.is_plugged = bridge_.is_powered = false;
         return failed(ErrorKind::DeviceLost, ENODEV, transfer, "the device is unplugged");
@@ -142,13 +170,26 @@ class EmulatedUsbDevice final : public os::UsbDevice {
         if (!is_in || transfer.data.empty() || transfer.data.size() > amd::hw::kBridgeMostChipBytes)
           return unknown();
         for (usize i = 0; i < transfer.data.size(); ++i)
-          transfer.data[i] = setup.value + i == amd::hw::kBridgeLinkState && bridge_.is_powered
-                                 ? amd::hw::kBridgeLinkUp
-                                 : 0;
+          transfer.data[i] = chip_byte(static_cast<u32>(setup.value + i));
         return transfer.data.size();
+      case BridgeRequest::WriteChip:
+        // Of its registers nobody writes one.
+        if (is_in || !transfer.data.empty() || setup.index > 0xff || !in_page(setup.value))
+          return unknown();
+        __atomic_store_n(&bridge_.memory.page()[setup.value - amd::hw::kBridgePageOfChip],
+                         static_cast<u8>(setup.index), __ATOMIC_RELEASE);
+        return usize{0};
+      case BridgeRequest::Buffer:
+        if (is_in || !transfer.data.empty() ||
+            !bridge_.memory.arm(BridgeMemory::Request::read(setup.value, setup.index)))
+          return unknown();
+        return usize{0};
       case BridgeRequest::Power:
         if (is_in || !transfer.data.empty()) return unknown();
-        if (bridge_.is_powered != ((setup.value & 1) != 0)) bridge_.bus.power_on();
+        if (bridge_.is_powered != ((setup.value & 1) != 0)) {
+          bridge_.bus.power_on();
+          bridge_.memory.power_on();
+        }
         bridge_.is_powered = (setup.value & 1) != 0;
         return usize{0};
       case BridgeRequest::Tlp:
@@ -164,11 +205,40 @@ class EmulatedUsbDevice final : public os::UsbDevice {
     }
   }
 
+  static bool in_page(u32 address) {
+    return address >= amd::hw::kBridgePageOfChip &&
+           address < amd::hw::kBridgePageOfChip + BusMemory::kPage;
+  }
+  u8 chip_byte(u32 address) {
+    if (address == amd::hw::kBridgeLinkState)
+      return bridge_.is_powered ? amd::hw::kBridgeLinkUp : 0;
+    if (!in_page(address)) return 0;
+    return __atomic_load_n(&bridge_.memory.page()[address - amd::hw::kBridgePageOfChip],
+                           __ATOMIC_ACQUIRE);
+  }
+
+  // A transfer of the buffer; empty: it is none.
+  std::optional<Result<usize>> buffer(const Transfer& transfer, bool leaves) {
+    const std::optional<BridgeMemory::Request> request = bridge_.memory.armed(leaves);
+    if (!request) return std::nullopt;
+    if (transfer.data.size() != u64{request->sectors} * amd::hw::kBridgeSectorBytes)
+      usb_.checks_.report(
+          kUsbBuffer, fmt::format("{} bytes at endpoint {:#x}, of {} sectors", transfer.data.size(),
+                                  transfer.endpoint, request->sectors));
+    else if (!leaves)
+      return bridge_.memory.arrive(transfer.data), transfer.data.size();
+    else if (bridge_.memory.may_leave())
+      return bridge_.memory.leave(transfer.data), transfer.data.size();
+    return failed(ErrorKind::Timeout, ETIMEDOUT, transfer, "no answer in time");
+  }
+
   Result<usize> request(const Transfer& transfer, const TlpRequest& tlp) {
     if (bridge_.stream && bridge_.stream->value != 0)
       usb_.checks_.report(kUsbStream, fmt::format("a request comes {} words before the end of a "
                                                   "stream",
                                                   bridge_.stream->value));
+    if (bridge_.memory.armed(false) || bridge_.memory.armed(true))
+      usb_.checks_.report(kUsbBuffer, "a request comes while bytes of the buffer are under way");
     bridge_.stream.reset();
     bridge_.reply = {.failure = 0xff};
     const bool is_stream = tlp.mode != TlpMode::Single;
@@ -240,6 +310,7 @@ class EmulatedUsbDevice final : public os::UsbDevice {
 
   // A transfer that nobody announced waits until its time is over.
   Result<usize> bulk_out(const Transfer& transfer) {
+    if (std::optional<Result<usize>> moved = buffer(transfer, false)) return *std::move(moved);
     const std::optional<usize> words = words_of(transfer, TlpMode::StreamWrite);
     if (!words) return failed(ErrorKind::Timeout, ETIMEDOUT, transfer, "no answer in time");
     std::vector<u32> all(*words);
@@ -250,6 +321,7 @@ class EmulatedUsbDevice final : public os::UsbDevice {
   }
 
   Result<usize> bulk_in(const Transfer& transfer) {
+    if (std::optional<Result<usize>> moved = buffer(transfer, true)) return *std::move(moved);
     const std::optional<usize> words = words_of(transfer, TlpMode::StreamRead);
     if (!words) return failed(ErrorKind::Timeout, ETIMEDOUT, transfer, "no answer in time");
     for (usize i = 0; i < *words; ++i) {
@@ -273,9 +345,12 @@ class EmulatedUsbDevice final : public os::UsbDevice {
   u32 last_ = 0;
 };
 
-EmulatedUsb::EmulatedUsb(std::span<const std::unique_ptr<BareGpu>> gpus, Checks& checks)
-    : checks_(checks) {
-  for (const auto& gpu : gpus) bridges_.push_back(std::make_unique<Bridge>(*gpu, checks));
+EmulatedUsb::EmulatedUsb(std::span<const std::unique_ptr<BareGpu>> gpus,
+                         std::span<const std::unique_ptr<BridgeMemory>> memories, Checks& checks,
+                         std::function<void()> wait)
+    : checks_(checks), wait_(std::move(wait)) {
+  for (usize i = 0; i < gpus.size(); ++i)
+    bridges_.push_back(std::make_unique<Bridge>(*gpus[i], *memories[i], checks));
 }
 
 EmulatedUsb::~EmulatedUsb() = default;

@@ -3,8 +3,8 @@
 // long, come short, or find the device unplugged. See usb_bus.h for what is behind, bare_checks.def
 // for what is asked of the host.
 //
-// A transfer happens when somebody waits for it or for a later one, in the order of their
-// beginnings: as late as hardware may do it.
+// A transfer happens when somebody waits for it or for a later one of its endpoint, in the order of
+// their beginnings: as late as hardware may do it.
 //
 // Thread safety: from any thread.
 #pragma once
@@ -18,6 +18,7 @@
 
 #include "base/os/usb.h"
 #include "drivers/amd/hw/usb/asm2464.h"
+#include "emulator/amd/bare/bridge_memory.h"
 #include "emulator/amd/bare/usb_bus.h"
 
 namespace doorbell::emu::amdgpu {
@@ -28,8 +29,10 @@ using UsbFaults = std::function<UsbFault(u64 transfer)>;
 
 class EmulatedUsb final : public os::Usb {
  public:
-  // Borrowed.
-  EmulatedUsb(std::span<const std::unique_ptr<BareGpu>> gpus, Checks& checks);
+  // Borrowed; `wait` passes time, in which the GPUs may go on.
+  EmulatedUsb(std::span<const std::unique_ptr<BareGpu>> gpus,
+              std::span<const std::unique_ptr<BridgeMemory>> memories, Checks& checks,
+              std::function<void()> wait);
   ~EmulatedUsb() override;
 
   Result<std::vector<os::UsbId>> list() override;
@@ -45,6 +48,7 @@ class EmulatedUsb final : public os::Usb {
   struct Bridge;
   mutable std::mutex mutex_;  // guards what follows
   Checks& checks_;
+  const std::function<void()> wait_;
   std::vector<std::unique_ptr<Bridge>> bridges_;
   UsbFaults faults_;
   u64 transfers_ = 0, bytes_ = 0;

@@ -37,6 +37,7 @@ class Gpu::Impl {
         context_(*options.memory, caches_.get()),
         runlist_(options.compute_slots, context_) {
     context_.memory.track(options.undefined);
+    context_.memory.show(options.observer);
     context_.generation = options.generation;
     context_.xccs = options.xccs;
     context_.engines = options.engines;

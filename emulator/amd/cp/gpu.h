@@ -29,6 +29,7 @@ namespace doorbell::emu::amdgpu {
 
 class Caches;
 class Launcher;
+class MemoryObserver;
 class PacketHook;
 
 struct GpuOptions {
@@ -49,6 +50,7 @@ struct GpuOptions {
   Trace* trace = nullptr;                // or null: no trace
   PacketHook* hook = nullptr;            // or null: packets run as written
   UndefinedMemory* undefined = nullptr;  // or null: not followed
+  MemoryObserver* observer = nullptr;    // or null: nobody asks
   AgentRaces* races = nullptr;           // of the machine; or null: not judged
   bool lockstep = false;                 // no thread; run_until_idle() does the work
   bool adversarial = false;              // the weakest legal hardware: see caches.h, pipeline.h

@@ -61,6 +61,7 @@ std::optional<MemoryFault> GuestMemory::read(Client client, u64 va, std::span<u8
     if (auto fault = translate(va, to.size(), false, range)) return fault;
     u64 bytes = std::min<u64>(to.size(), range->end - va);
     judge(*range, va, bytes, AgentAccess::Read);
+    if (observer_) observer_->read(range->host + (va - range->start), bytes, false);
     if (caches_) {
       caches_->posted().judge_packet(queue_, va, bytes);
       caches_->client_read(client, *range, va, to.first(bytes));
@@ -79,6 +80,7 @@ std::optional<MemoryFault> GuestMemory::write(Client client, u64 va, std::span<c
     if (auto fault = translate(va, from.size(), true, range)) return fault;
     u64 bytes = std::min<u64>(from.size(), range->end - va);
     judge(*range, va, bytes, AgentAccess::Write);
+    if (observer_) observer_->written(range->host + (va - range->start), bytes);
     if (caches_) {
       land_in(va, va + bytes);
       caches_->client_write(client, *range, va, from.first(bytes));
@@ -104,6 +106,7 @@ std::optional<MemoryFault> GuestMemory::load_word(Client client, u64 va, unsigne
   }
   const Range* range = nullptr;
   if (auto fault = translate(va, bytes, false, range)) return fault;
+  if (observer_) observer_->read(range->host + (va - range->start), bytes, true);
   if (caches_) {
     u8 word[8] = {};
     caches_->client_read(client, *range, va, std::span(word).first(bytes));
@@ -133,6 +136,7 @@ std::optional<MemoryFault> GuestMemory::store_word(Client client, u64 va, unsign
     caches_->announcements().written(range->host + (va - range->start), bytes);
   }
   u8* host = range->host + (va - range->start);
+  if (observer_) observer_->written(host, bytes);
   if (undefined_) undefined_->define(host, bytes);
   release(*range, va, std::span(reinterpret_cast<const u8*>(&value), bytes));
   if (bytes == 8)

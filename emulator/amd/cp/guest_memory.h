@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "emulator/amd/cp/memory_observer.h"
 #include "emulator/amd/cp/posted_writes.h"
 #include "emulator/amd/cp/queue_description.h"
 #include "emulator/core/address_space.h"
@@ -81,6 +82,8 @@ class GuestMemory {
 
   // What the engines write is defined from now on; null: not followed (isa/shadow/twin.h).
   void track(UndefinedMemory* undefined) { undefined_ = undefined; }
+  // Is told of accesses; borrowed. Null: nobody asks.
+  void show(MemoryObserver* observer) { observer_ = observer; }
   // Bytes that were read at `from` were written at `to`: what was undefined there is so here. The
   // first address in `from` whose undefined bits went to memory of the host.
   std::optional<u64> copied(u64 from, u64 to, u64 bytes);
@@ -105,6 +108,7 @@ class GuestMemory {
   const AddressSpace& space_;
   Caches* caches_;
   UndefinedMemory* undefined_ = nullptr;
+  MemoryObserver* observer_ = nullptr;
   QueueId queue_ = 0;
   RaceTask* task_ = nullptr;
   mutable std::vector<std::string> races_;

@@ -94,6 +94,9 @@ struct PciMachine {
     spec.ordinal = ordinal;
     options.explain = [this](u32) { return machine->last_fault(0); };
     options.host_accesses = process.kernel->host_accesses();
+    options.bridge_buffer = [kernel = process.kernel.get()](u32 id) {
+      return kernel->bridge_buffer(id);
+    };
     return AmdDevice::open(spec, process.kfd, options);
   }
 

@@ -38,10 +38,44 @@ enum class BridgeRequest : u8 {
   // Out: a request on PCIe. In: how it ended. [firmware main.c:216-254, 264-316; host: _f0_out(),
   // _f0_in()]
   Tlp = 0xf0,
+  // Out, without data: bytes come to the buffer by the next bulk transfer, or leave it. wValue has
+  // sectors in 14:0, and the direction in 15 (1: they leave); wIndex the first slot in 7:0, and
+  // slots in 15:8. [firmware main.c:185-206; host: scsi_write(), scsi_read_arm()]
+  Buffer = 0xf2,
   // Out: the GPU's power, by wValue bit 0. [firmware main.c:207-215; host: set_pcie_power()]
   Power = 0xf3,
 };
 inline constexpr u32 kBridgeMostChipBytes = 512;
+
+// The buffer, as the GPU reaches it on PCIe.
+// [firmware README.md, pcie/test_sram_verify.py; host: ops_amd.py USBIface.__init__()]
+inline constexpr u64 kBridgeBuffer = 0x20'0000;
+inline constexpr u32 kBridgeBufferBytes = 512 << 10, kBridgeSlotBytes = 16 << 10,
+                     kBridgeSectorBytes = 512;
+// A page that the chip and the GPU both see: where it is for the GPU, and for the chip.
+// [host: ops_amd.py USBIface.sys_buf, whose 0xa000 is 0x820000, and AMDAllocator._copyin() FENCE,
+// which writes by one and reads by the other; firmware app/README.md, "Sys buffer"]
+inline constexpr u64 kBridgePage = 0x82'0000;
+inline constexpr u16 kBridgePageOfChip = 0xa000;
+// Bytes leave the buffer once the GPU has written a word of zero here.
+// [firmware README.md; host: ops_amd.py USBIface.cq_buf, AMDAllocator._copyout()]
+inline constexpr u64 kBridgeCompletion = 0x82'2000;
+inline constexpr u32 kBridgeCompletionWord = 12;
+
+// Of request Buffer.
+struct BufferRequest {
+  bool leaves = false;
+  u32 slot = 0, slots = 0, sectors = 0;
+
+  constexpr u16 setup_value() const { return static_cast<u16>(sectors | (leaves ? 0x8000 : 0)); }
+  constexpr u16 setup_index() const { return static_cast<u16>(slot | slots << 8); }
+  static constexpr BufferRequest read(u16 setup_value, u16 setup_index) {
+    return {.leaves = (setup_value & 0x8000) != 0,
+            .slot = setup_index & 0xffu,
+            .slots = u32{setup_index} >> 8,
+            .sectors = setup_value & 0x7fffu};
+  }
+};
 
 // The state of the link's training: up in L0.
 // [firmware main.c:72 REG_PCIE_LTSSM_STATE; host: CustomASM24Controller.__init__()]

@@ -12,6 +12,7 @@
 #include "base/util/try.h"
 #include "drivers/amd/kernel/text_file.h"
 #include "drivers/amd/kernel/usb/shadow_memory.h"
+#include "drivers/amd/kernel/usb/usb_files.h"
 
 namespace doorbell::amd {
 namespace {
@@ -273,6 +274,9 @@ int PciKernel::acquire(const hw::KfdAcquireVm& arguments) {
                               booted.error().message));
   }
   gpu->gpu = std::move(*opened);
+  if (below_ != nullptr)
+    if (Result<void> mapped = map_bridge_buffer(*gpu); !mapped)
+      return refuse(errno_of(mapped.error()), mapped.error().message);
   return 0;
 }
 
@@ -420,7 +424,8 @@ Result<os::Mapping> PciKernel::map_memory(const os::MapRequest& request) {
   u8* const at = memory.copy != nullptr ? memory.copy
                  : memory.is_pinned()   ? memory.host.bytes().data()
                                         : memory.owner->gpu->vram().mapped() + memory.offset;
-  return os::Mapping(at, request.size, [](void*, u8*, usize) {}, nullptr);
+  return os::Mapping(
+      at, request.size, [](void*, u8*, usize) {}, nullptr);
 }
 
 Result<os::MappedRegisters> PciKernel::map_doorbells(const os::MapRequest& request) {

@@ -21,10 +21,12 @@
 #include "drivers/amd/hw/kfd.h"
 #include "drivers/amd/kernel/pci/firmware_files.h"
 #include "drivers/amd/kernel/pci/pci_gpu.h"
+#include "drivers/amd/kernel/usb/bridge_buffer.h"
 
 namespace doorbell::amd {
 
 class ShadowMemory;
+class UsbFiles;
 
 class PciKernel final : public os::ForwardedFiles {
  public:
@@ -58,6 +60,8 @@ class PciKernel final : public os::ForwardedFiles {
   const u8* host_byte(u64 bus_address);
   // Is to be told what the host copies in and out of memory that a GPU sees; null: nobody asks.
   os::HostAccesses* host_accesses() const;
+  // Of a GPU behind USB that this process drives, by its number in the topology; else null.
+  const BridgeBuffer* bridge_buffer(u32 number);
   // The files that such a GPU is started with, as they are installed.
   Result<Firmware> firmware_of(const hw::Discovery& discovery);
 
@@ -70,6 +74,7 @@ class PciKernel final : public os::ForwardedFiles {
     std::unique_ptr<PciGpu> gpu;  // once its address space is asked for
     u32 compute_queues = 0;       // a bit each
     bool copy_queue = false;
+    BridgeBuffer bridge_buffer;
   };
   struct Memory {
     Gpu* owner = nullptr;
@@ -101,6 +106,7 @@ class PciKernel final : public os::ForwardedFiles {
   // 0 or an errno; under mutex_, but for wait_events().
   int ioctl(unsigned long request, void* argument);
   int acquire(const hw::KfdAcquireVm& arguments);
+  Result<void> map_bridge_buffer(Gpu& gpu);
   int allocate(hw::KfdAllocMemory& arguments);
   int free(u64 handle);
   int map(hw::KfdMapMemory& arguments);
@@ -124,7 +130,7 @@ class PciKernel final : public os::ForwardedFiles {
   int refuse(int why, std::string message);
   static int errno_of(const Error& error);
 
-  std::unique_ptr<os::Files> below_;  // of GPUs behind USB; files_ is in it
+  std::unique_ptr<UsbFiles> below_;  // of GPUs behind USB; files_ is in it
   os::Files& files_;
   os::Clock& clock_;
   std::shared_ptr<os::VfioContainer> vfio_;   // null: no GPU is left to it

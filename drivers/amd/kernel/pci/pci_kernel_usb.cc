@@ -46,6 +46,31 @@ Result<std::unique_ptr<PciKernel>> PciKernel::open_usb(os::Files& files, os::Usb
   return kernel;
 }
 
+// Behind all addresses that Kfd gives out.
+Result<void> PciKernel::map_bridge_buffer(Gpu& gpu) {
+  constexpr u64 kFirst = kFirstGpuAddress + (u64{1} << 44);
+  constexpr u64 kPage = kFirst + hw::kBridgeBufferBytes, kCompletion = kPage + hw::kGpuPage;
+  hw::PageEntry entry;
+  entry.is_system = entry.snooped = true;
+  entry.readable = entry.writable = true;
+  entry.policy = hw::MemoryPolicy::Uncached;
+  const PciGpu::Part parts[] = {{hw::kBridgeBuffer, hw::kBridgeBufferBytes},
+                                {hw::kBridgePage, hw::kGpuPage},
+                                {hw::kBridgeCompletion, hw::kGpuPage}};
+  TRY(gpu.gpu->map(kFirst, parts, entry));
+  gpu.bridge_buffer = {.bridge = below_->bridge_of(gpu.description.id.address),
+                       .data = kFirst,
+                       .page = kPage,
+                       .completion = kCompletion + hw::kBridgeCompletionWord};
+  return {};
+}
+
+const BridgeBuffer* PciKernel::bridge_buffer(u32 number) {
+  std::lock_guard lock(mutex_);
+  const Gpu* const gpu = find(number);
+  return gpu == nullptr || gpu->bridge_buffer.bridge == nullptr ? nullptr : &gpu->bridge_buffer;
+}
+
 os::HostAccesses* PciKernel::host_accesses() const { return shadow_.get(); }
 
 os::MappedRegisters PciKernel::wrap_doorbells(os::MappedRegisters all, PciGpu& gpu) {

@@ -8,7 +8,6 @@
 #include <array>
 #include <bit>
 #include <cerrno>
-#include <deque>
 
 #include "base/util/check.h"
 #include "base/util/try.h"
@@ -26,7 +25,8 @@ constexpr u64 kControl_ns = kSecond_ns, kTlp_ns = 5 * kSecond_ns, kPower_ns = 10
 // A piece of a stream, and how many are under way: the next one is prepared meanwhile.
 constexpr usize kPiece = usize{256} << 10, kPieces = 4;
 constexpr u64 kPiece_ns = 2 * kSecond_ns;
-constexpr u64 kRetry_ns = kSecond_ns;  // of what is not ready yet
+constexpr u64 kBuffer_ns = 10 * kSecond_ns;  // of the buffer, which waits for the GPU
+constexpr u64 kRetry_ns = kSecond_ns;        // of what is not ready yet
 
 constexpr u8 code(BridgeRequest request) { return static_cast<u8>(request); }
 
@@ -185,9 +185,107 @@ Result<void> UsbBridge::stream(const TlpRequest& request, std::span<u8> bytes) {
   return transfer_all(request.mode == TlpMode::StreamRead ? hw::kBridgeIn : hw::kBridgeOut, bytes);
 }
 
+// ---- the buffer ---------------------------------------------------------------------------------
+
+Result<void> UsbBridge::read_chip(u16 address, std::span<u8> into) {
+  std::lock_guard lock(mutex_);
+  if (!state_) return Error(state_.error());
+  TRY(const usize count,
+      keep(device_->control({os::kUsbVendorIn, code(BridgeRequest::ReadChip), address, 0}, into,
+                            kControl_ns)));
+  if (count == into.size()) return {};
+  return keep(Result<void>(fail(ErrorKind::DeviceLost, "{} gives {} bytes of {} at {:#x}", name_,
+                                count, into.size(), address)));
+}
+
+Result<void> UsbBridge::write_chip_byte(u16 address, u8 value) {
+  TRY(device_->control({os::kUsbVendorOut, code(BridgeRequest::WriteChip), address, value}, {},
+                       kControl_ns));
+  return {};
+}
+
+Result<void> UsbBridge::write_chip(u16 address, u8 value) {
+  std::lock_guard lock(mutex_);
+  if (!state_) return Error(state_.error());
+  return keep(write_chip_byte(address, value));
+}
+
+Result<void> UsbBridge::ask_buffer(const hw::BufferRequest& request) {
+  TRY(device_->control({os::kUsbVendorOut, code(BridgeRequest::Buffer), request.setup_value(),
+                        request.setup_index()},
+                       {}, kControl_ns));
+  return {};
+}
+
+Result<u64> UsbBridge::begin_transfer(u8 endpoint, std::span<u8> bytes) {
+  TRY(const u32 transfer,
+      device_->start_bulk(endpoint, bytes, kBuffer_ns * (under_way_.size() + 1)));
+  under_way_.push_back({++last_transfer_, transfer, bytes.size(), endpoint});
+  return last_transfer_;
+}
+
+namespace {
+
+hw::BufferRequest buffer_request(bool leaves, u32 slot, usize bytes) {
+  CHECK(bytes != 0 && bytes % hw::kBridgeSectorBytes == 0 &&
+            slot * hw::kBridgeSlotBytes + bytes <= hw::kBridgeBufferBytes,
+        "{} bytes of the buffer from slot {} on", bytes, slot);
+  return {.leaves = leaves,
+          .slot = slot,
+          .slots = static_cast<u32>((bytes + hw::kBridgeSlotBytes - 1) / hw::kBridgeSlotBytes),
+          .sectors = static_cast<u32>(bytes / hw::kBridgeSectorBytes)};
+}
+
+}  // namespace
+
+Result<u64> UsbBridge::fill_buffer(u32 slot, std::span<const u8> bytes) {
+  std::lock_guard lock(mutex_);
+  if (!state_) return Error(state_.error());
+  TRY(keep(ask_buffer(buffer_request(false, slot, bytes.size()))));
+  // Transfers out only read what they are given.
+  u8* const data = const_cast<u8*>(bytes.data());
+  return keep(begin_transfer(hw::kBridgeOut, {data, bytes.size()}));
+}
+
+Result<u64> UsbBridge::drain_buffer(u32 slot, std::span<u8> bytes, u16 go_address, u8 go) {
+  std::lock_guard lock(mutex_);
+  if (!state_) return Error(state_.error());
+  TRY(keep(ask_buffer(buffer_request(true, slot, bytes.size()))));
+  // What is under way is to end whatever fails, so the transfer begins last.
+  TRY(keep(write_chip_byte(go_address, go)));
+  return keep(begin_transfer(hw::kBridgeIn, bytes));
+}
+
+Result<void> UsbBridge::finish_until(u64 transfer) {
+  Result<void> result;
+  while (!under_way_.empty() && under_way_.front().number <= transfer) {
+    const BufferTransfer front = under_way_.front();
+    under_way_.pop_front();
+    const Result<usize> count = device_->finish(front.transfer);
+    if (!result) continue;
+    if (!count)
+      result = Error(count.error());
+    else if (*count != front.bytes)
+      result = fail(ErrorKind::DeviceLost, "{} moved {} bytes of its buffer, expected {}", name_,
+                    *count, front.bytes);
+    if (!result && result.error().os_errno == EPIPE) (void)device_->clear_stall(front.endpoint);
+  }
+  return keep(std::move(result));
+}
+
+Result<void> UsbBridge::finish_transfer(u64 transfer) {
+  std::lock_guard lock(mutex_);
+  TRY(finish_until(transfer));
+  if (state_) return {};
+  return Error(state_.error());
+}
+
+// ---- PCIe ---------------------------------------------------------------------------------------
+
 Result<u32> UsbBridge::read_config(u8 bus, u16 offset, unsigned bytes) {
   std::lock_guard lock(mutex_);
   if (!state_) return Error(state_.error());
+  TRY(finish_until(last_transfer_));
   TRY(const u32 word,
       request({.type = bus == 0 ? TlpType::ConfigRead0 : TlpType::ConfigRead1,
                .byte_enable = byte_enable(offset, bytes),
@@ -198,6 +296,7 @@ Result<u32> UsbBridge::read_config(u8 bus, u16 offset, unsigned bytes) {
 Result<void> UsbBridge::write_config(u8 bus, u16 offset, unsigned bytes, u32 value) {
   std::lock_guard lock(mutex_);
   if (!state_) return Error(state_.error());
+  TRY(finish_until(last_transfer_));
   TRY(request({.type = bus == 0 ? TlpType::ConfigWrite0 : TlpType::ConfigWrite1,
                .byte_enable = byte_enable(offset, bytes),
                .address = hw::config_address(bus, 0, static_cast<u16>(offset & ~3u)),
@@ -210,6 +309,7 @@ Result<void> UsbBridge::read_memory(u64 address, std::span<u8> into) {
   std::lock_guard lock(mutex_);
   if (!state_) return Error(state_.error());
   if (into.empty()) return {};
+  TRY(finish_until(last_transfer_));
   if (into.size() == sizeof(u32)) {
     TRY(const u32 word, keep(request({.type = TlpType::MemoryRead, .address = address})));
     std::memcpy(into.data(), &word, sizeof word);
@@ -227,6 +327,7 @@ Result<void> UsbBridge::write_memory(u64 address, std::span<const u8> bytes) {
   std::lock_guard lock(mutex_);
   if (!state_) return Error(state_.error());
   if (bytes.empty()) return {};
+  TRY(finish_until(last_transfer_));
   if (bytes.size() == sizeof(u32)) {
     u32 word = 0;
     std::memcpy(&word, bytes.data(), sizeof word);

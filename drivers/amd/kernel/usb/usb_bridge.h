@@ -9,6 +9,7 @@
 // Memory ordering: as PCIe has it: writes in their order, and a read behind the writes before it.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -37,6 +38,18 @@ class UsbBridge {
   // asked again for a second. NotFound: nothing is there.
   Result<u32> read_config(u8 bus, u16 offset, unsigned bytes);
   Result<void> write_config(u8 bus, u16 offset, unsigned bytes, u32 value);
+  // Bytes of the chip's own memory.
+  Result<void> read_chip(u16 address, std::span<u8> into);
+  Result<void> write_chip(u16 address, u8 value);
+
+  // ---- its buffer, through which bytes go to the GPU and come from it: bridge_transfers.h -------
+  // Begin to move whole sectors into the buffer or out of it, from `slot` on. `bytes` are borrowed
+  // until finish_transfer(), which all other transfers in bulk may do too.
+  Result<u64> fill_buffer(u32 slot, std::span<const u8> bytes);
+  // The bytes leave when the GPU allows it; it is told by `go` at `go_address` of the chip.
+  Result<u64> drain_buffer(u32 slot, std::span<u8> bytes, u16 go_address, u8 go);
+  Result<void> finish_transfer(u64 transfer);
+
   // Words, at an address that is a multiple of 4.
   Result<void> read_memory(u64 address, std::span<u8> into);
   Result<void> write_memory(u64 address, std::span<const u8> bytes);
@@ -46,6 +59,10 @@ class UsbBridge {
       : clock_(clock), device_(std::move(device)), name_(std::move(name)) {}
   Result<void> switch_on();
   Result<u8> read_chip(u16 address);
+  Result<void> write_chip_byte(u16 address, u8 value);
+  Result<void> ask_buffer(const hw::BufferRequest& request);
+  Result<u64> begin_transfer(u8 endpoint, std::span<u8> bytes);
+  Result<void> finish_until(u64 transfer);
   // One request, and its answer where it has one.
   Result<u32> request(const hw::TlpRequest& request);
   Result<hw::TlpReply> exchange(const hw::TlpRequest& request);
@@ -60,6 +77,14 @@ class UsbBridge {
   const std::string name_;
   std::mutex mutex_;  // guards the device, and what follows
   Result<void> state_;
+  struct BufferTransfer {
+    u64 number = 0;
+    u32 transfer = 0;  // the device's
+    usize bytes = 0;
+    u8 endpoint = 0;
+  };
+  std::deque<BufferTransfer> under_way_;  // of the buffer
+  u64 last_transfer_ = 0;
 };
 
 }  // namespace doorbell::amd

@@ -162,6 +162,12 @@ void UsbFiles::add(std::unique_ptr<UsbBridge> bridge, BusDevice device) {
   gpus_.push_back(std::move(gpu));
 }
 
+UsbBridge* UsbFiles::bridge_of(const std::string& address) {
+  for (const auto& gpu : gpus_)
+    if (gpu->device.id.address == address) return gpu->bridge.get();
+  return nullptr;
+}
+
 Result<std::unique_ptr<os::File>> UsbFiles::open(const std::string& path, os::Access access) {
   if (const auto text = texts_.find(path); text != texts_.end())
     return std::make_unique<TextFile>(text->second);

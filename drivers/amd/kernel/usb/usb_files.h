@@ -23,6 +23,9 @@ class UsbFiles final : public os::ForwardedFiles {
   // borrowed.
   static Result<std::unique_ptr<UsbFiles>> open(os::Files& files, os::Usb& usb, os::Clock& clock);
 
+  // Of the GPU at this address; null: there is none.
+  UsbBridge* bridge_of(const std::string& address);
+
   Result<std::unique_ptr<os::File>> open(const std::string& path, os::Access access) override;
   Result<std::vector<std::string>> list(const std::string& path) override;
   bool exists(const std::string& path) override;
