@@ -9,6 +9,7 @@ namespace doorbell::codegen {
 inline Caps group_caps() {
   Caps caps;
   caps.ops.set();
+  caps.ops.reset(static_cast<usize>(core::Op::Reduce));  // linear/combined_load.h
   caps.dtypes.set();
   caps.storage_dtypes.set();
   caps.has_local = true;
