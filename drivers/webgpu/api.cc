@@ -38,6 +38,12 @@ Result<const Api*> open_library(std::span<const std::string> libraries) {
     return fail(ErrorKind::Unsupported,
                 "{} is wgpu-native {}, whose webgpu.h is not the standard one; 29 or later is",
                 api->library, api->GetVersion() >> 24);
+  // Of Dawn, what the header of 2025 added beside other numbers tells.
+  if (api->GetVersion == nullptr && !(*library)->function<void()>("wgpuGetInstanceLimits"))
+    return fail(ErrorKind::Unsupported,
+                "{} is an older Dawn, whose webgpu.h is not the standard one; one since December "
+                "2025 is",
+                api->library);
 #define F(name, result, arguments) \
   TRY(api->name, (*library)->function<std::remove_pointer_t<decltype(api->name)>>("wgpu" #name));
   DOORBELL_WEBGPU_FUNCTIONS(F)

@@ -32,6 +32,9 @@ TEST(WebGpuLibraries, OlderOnesAndPartsAreRefused) {
   const auto older = open(STAND_IN_OLDER);
   ASSERT_FALSE(older);
   expect(older.error(), ErrorKind::Unsupported, "is wgpu-native 28, whose webgpu.h is not");
+  const auto older_dawn = open(STAND_IN_OLDER_DAWN);
+  ASSERT_FALSE(older_dawn);
+  expect(older_dawn.error(), ErrorKind::Unsupported, "is an older Dawn");
   const auto part = open(STAND_IN_PARTIAL);
   ASSERT_FALSE(part);
   EXPECT_NE(part.error().message.find("wgpuQueueSubmit"), std::string::npos)

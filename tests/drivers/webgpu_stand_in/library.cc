@@ -97,6 +97,9 @@ extern "C" {
 void stand_in_fail(const char* fault) { library().fault = fault; }
 i64 stand_in_objects() { return library().objects; }
 
+#ifndef STAND_IN_WITHOUT_LIMITS
+u32 wgpuGetInstanceLimits(void*) { return kSuccess; }
+#endif
 #ifdef STAND_IN_VERSION
 u32 wgpuGetVersion() { return STAND_IN_VERSION << 24; }
 #endif
