@@ -294,8 +294,7 @@ std::unique_ptr<os::Files> Machine::files(os::Files& host) {
 
 std::unique_ptr<os::Clock> Machine::clock(os::Clock& host) {
   if (!state_->options.lockstep) return make_host_clock(host);
-  return make_lockstep_clock(
-      state_->now_ns, [this] { run_until_idle(); }, [this] { run_some(); });
+  return make_lockstep_clock(state_->now_ns, [this] { run_until_idle(); }, [this] { run_some(); });
 }
 
 Checks& Machine::checks() { return state_->checks; }

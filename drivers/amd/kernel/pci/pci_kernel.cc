@@ -424,8 +424,7 @@ Result<os::Mapping> PciKernel::map_memory(const os::MapRequest& request) {
   u8* const at = memory.copy != nullptr ? memory.copy
                  : memory.is_pinned()   ? memory.host.bytes().data()
                                         : memory.owner->gpu->vram().mapped() + memory.offset;
-  return os::Mapping(
-      at, request.size, [](void*, u8*, usize) {}, nullptr);
+  return os::Mapping(at, request.size, [](void*, u8*, usize) {}, nullptr);
 }
 
 Result<os::MappedRegisters> PciKernel::map_doorbells(const os::MapRequest& request) {
