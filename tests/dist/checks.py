@@ -3,7 +3,7 @@
 usage: checks.py                      everything but checkpoints
        checks.py memory               weights in parts take less memory: after one another
        checks.py mixed                process 0 computes on an emulated GPU, the others on their CPUs
-       checks.py interrupted FOLDER RANK CALL    a process kills itself in its so-manieth call that saving makes
+       checks.py interrupted FOLDER RANK CALL    process RANK kills itself in call number CALL that saving makes
        checks.py whole FOLDER         what interrupted left is one checkpoint or the other, and can be replaced
        checks.py train FOLDER STEPS   learns on from FOLDER where it is there; prints the losses; writes FOLDER
 """
