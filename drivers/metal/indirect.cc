@@ -130,7 +130,7 @@ void IndirectLaunches::list_resources(std::span<const Launch> launches) {
     for (const core::BufferView& view : launch.buffers)
       memories_.push_back(&memory_of(view.buffer->memory()));
   std::ranges::sort(memories_, {}, &Memory::number);
-  memories_.erase(std::ranges::unique(memories_).begin(), memories_.end());
+  memories_.erase(std::unique(memories_.begin(), memories_.end()), memories_.end());
   resources_.assign(1, variables_.get());
   for (const Memory* memory : memories_) resources_.push_back(memory->handle);
 }
