@@ -55,7 +55,12 @@ AmdQueue::~AmdQueue() {
 }
 
 Result<void> AmdQueue::change_descriptor(const std::function<void(hw::AmdQueue&)>& change) {
-  TRY(hardware_->restart(change));
+  TRY(hardware_->stop());
+  change(hardware_->descriptor());
+  Result<void> resumed = hardware_->resume();
+  if (resumed || resumed.error().kind != ErrorKind::Unsupported) return resumed;
+  // Over PCI no queue goes on that was taken off.
+  TRY(hardware_->restart());
   ring_.restart();
   return {};
 }

@@ -58,8 +58,7 @@ class AmdQueue : public hcq::Queue {
                                     const hw::AmdQueue& descriptor = {});
   explicit AmdQueue(Resources resources);
   Result<void> make_argument_ring();
-  // Makes the queue anew over a descriptor that `change` wrote: over PCI, none comes back that was
-  // taken off the hardware. Everything in it is done.
+  // Takes the queue off the hardware while `change` writes its descriptor. All in it is done.
   Result<void> change_descriptor(const std::function<void(hw::AmdQueue&)>& change);
 
   // Put the words of a submission, which ends at last(), into ring_. Both reserve its room first,

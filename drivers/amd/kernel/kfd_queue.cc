@@ -161,10 +161,9 @@ Result<void> KfdQueue::destroy() {
 
 KfdQueue::~KfdQueue() { (void)destroy(); }
 
-Result<void> KfdQueue::restart(const std::function<void(hw::AmdQueue&)>& change) {
+Result<void> KfdQueue::restart() {
   TRY(stop());
   TRY(destroy());
-  if (change) change(descriptor());
   clear_ring();
   cell(*pointers_, kWritePointer).store(0, std::memory_order_relaxed);
   cell(*pointers_, kReadPointer).store(0, std::memory_order_relaxed);

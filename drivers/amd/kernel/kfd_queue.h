@@ -10,7 +10,6 @@
 #pragma once
 
 #include <atomic>
-#include <functional>
 #include <memory>
 #include <vector>
 
@@ -68,9 +67,8 @@ class KfdQueue {
   // Puts it back: its waves go on from where they were.
   Result<void> resume() { return set_percentage(hw::kKfdMaxQueuePercentage); }
   // Abandons what it runs and what is in the ring: the queue is destroyed and created again over
-  // the same memory, with pointers of 0 and another doorbell. In between `change` writes what the
-  // command processor reads when the queue is put on the hardware.
-  Result<void> restart(const std::function<void(hw::AmdQueue&)>& change = {});
+  // the same memory, with pointers of 0 and another doorbell.
+  Result<void> restart();
   // The waves of a compute queue that stands still, stopped or evicted by the kernel, of all XCCs.
   // Their registers are borrowed from the save area, which the next stop() changes.
   Result<std::vector<hw::SavedWave>> saved_waves();

@@ -36,35 +36,31 @@ TEST_F(AqlDeviceTest, HearsOfWhatAnAqlQueueCannotDo) {
 
 // The firmware reads a queue's descriptor when the queue is put on the hardware. [ROCr
 // amd_aql_queue.cpp AsyncReclaimMainScratch: "CP FW only updates its copy ... on queue_connect"]
-TEST_F(AqlDeviceTest, MakesAnAqlQueueAnewToTellItsScratch) {
+TEST_F(AqlDeviceTest, TakesAnAqlQueueOffToTellItsScratch) {
   AmdDevice& amd = open({.packets = Options::Packets::Aql});
-  const hw::KfdCreateQueue arguments = fake.queues.at(kCompute).arguments;
-  const auto* ring = reinterpret_cast<u32*>(fake.at(arguments.ring_base_address));
-  for (u32 i = 0; i < arguments.ring_size / 4; i += 16) ASSERT_EQ(ring[i], 1u) << i;
-  const u64 inactive = fake.queues.at(kCompute).connected.at(0).queue_inactive_signal;
+  const FakeKfd::Queue& queue = fake.queues.at(kCompute);
+  const auto* ring = reinterpret_cast<u32*>(fake.at(queue.arguments.ring_base_address));
+  for (u32 i = 0; i < queue.arguments.ring_size / 4; i += 16) ASSERT_EQ(ring[i], 1u) << i;
   core::Binary binary = compiled_kernel("gfx1100", 3);
   constexpr usize kDescriptor = 0x300;  // .rodata; private_segment_fixed_size is its second word
   const auto with_private = [&](u32 bytes) {
     std::memcpy(&binary.image[kDescriptor + 4], &bytes, 4);
     EXPECT_TRUE(amd.load(binary));
-    usize connected = 0;
-    for (const auto& [id, queue] : fake.queues) connected += queue.connected.size();
-    return connected;
+    return queue.connected.size();
   };
-  const auto last = [&] { return fake.queues.rbegin()->second.connected.back(); };
   EXPECT_EQ(with_private(0), 1u);
   EXPECT_EQ(with_private(64), 2u);
-  const hw::AmdQueue first = last();
+  const hw::AmdQueue first = queue.connected.back();
   EXPECT_NE(first.scratch_backing_memory_location, 0u);
   EXPECT_NE(first.compute_tmpring_size, 0u);
   EXPECT_EQ(first.scratch_resource_descriptor[3], 0x20814facu);
-  EXPECT_EQ(first.queue_inactive_signal, inactive);
+  EXPECT_EQ(first.queue_inactive_signal, queue.connected[0].queue_inactive_signal);
   EXPECT_EQ(with_private(64), 2u);
   EXPECT_EQ(with_private(4096), 3u);
-  EXPECT_NE(last().scratch_backing_memory_location, first.scratch_backing_memory_location);
-  EXPECT_EQ(last().scratch_wave64_lane_byte_size, 4096u);
-  EXPECT_EQ(fake.queues.rbegin()->second.arguments.ring_base_address, arguments.ring_base_address);
-  EXPECT_EQ(fake.calls_of("DESTROY_QUEUE").size(), 2u);
+  EXPECT_NE(queue.connected.back().scratch_backing_memory_location,
+            first.scratch_backing_memory_location);
+  EXPECT_EQ(queue.connected.back().scratch_wave64_lane_byte_size, 4096u);
+  EXPECT_EQ(fake.calls_of("UPDATE_QUEUE").size(), 4u);
 }
 
 // The queue describes scratch for one XCC: 64 waves of 8 KiB, from 2 compute units of 32 waves
@@ -81,7 +77,7 @@ TEST_F(AqlDeviceTest, TellsTheScratchOfOneXcc) {
   for (const auto& [name, value] : kNode) fake.set_property(name, value);
   kfd = *Kfd::open(fake);
   ASSERT_TRUE(open().scratch(64));
-  const hw::AmdQueue& told = fake.queues.rbegin()->second.connected.back();
+  const hw::AmdQueue& told = fake.queues.at(kCompute).connected.back();
   EXPECT_EQ(told.scratch_backing_memory_byte_size, 524288u);
   EXPECT_EQ(told.scratch_resource_descriptor[2], 524288u);
   EXPECT_EQ(told.compute_tmpring_size, 64u | 8u << 12);
