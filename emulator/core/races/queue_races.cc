@@ -1,6 +1,8 @@
 // The order within a queue (queue_races.h).
 #include "emulator/core/races/queue_races.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "base/util/check.h"
@@ -23,8 +25,11 @@ QueueRaces::QueueRaces(AgentRaces& races)
         return ++races.queues_;
       }()) {
   std::lock_guard lock(races_.mutex_);
-  processor_ = races_.begin(queue_, {});
+  // The host makes the queue, so that it is behind queues that were destroyed: its ring may be one
+  // of theirs, which it reads before it begins a packet.
+  processor_ = races_.begin(queue_, races_.hand_on());
   processor_->is_processor_ = true;
+  processor_->call(fmt::format("the processor of queue {}, before its first packet", queue_));
 }
 
 QueueRaces::~QueueRaces() {

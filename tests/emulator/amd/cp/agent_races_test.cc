@@ -1,6 +1,7 @@
 // Accesses of grids, queues, copy engines and GPUs that nothing orders, each with a twin that
 // something does: packets by hand, and grids that only tell what they access. AQL's are in
 // aql_test.cc. Words as in the tests that pm4_words.h, test_kernel.h and sdma_test.cc cite.
+#include <array>
 #include <map>
 
 #include "emulator/amd/all_checks.h"
@@ -303,6 +304,22 @@ TEST_F(AgentRacesTest, TheHostKnowsThatADestroyedQueueDoesNothing) {
   first.destroy();
   second.ring(reads(kData));
   expect_none();
+}
+
+// A queue reads its ring, which may have been another one's, before it begins a packet.
+TEST_F(AgentRacesTest, AQueueIsBehindThoseThatWereDestroyedBeforeIt) {
+  alignas(8) std::array<u8, 8> word{};
+  auto before = std::make_unique<QueueRaces>(*races_);
+  before->begin_packet(0, "the queue before");
+  EXPECT_FALSE(before->processor().access(word.data(), word.size(), AgentAccess::Write));
+  QueueRaces beside(*races_);
+  const auto conflict = beside.processor().access(word.data(), word.size(), AgentAccess::Read);
+  ASSERT_TRUE(conflict);
+  EXPECT_NE(beside.processor().describe(*conflict).find("the queue before"), std::string::npos);
+  EXPECT_NE(beside.processor().who().find("before its first packet"), std::string::npos);
+  before.reset();
+  QueueRaces behind(*races_);
+  EXPECT_FALSE(behind.processor().access(word.data(), word.size(), AgentAccess::Read));
 }
 
 TEST_F(AgentRacesTest, FreedMemoryIsForgotten) {
