@@ -18,8 +18,9 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Rooms of which all sources are compiled, but for those below.
 ROOMS = ("base", "core", "codegen", "hcq", "drivers/cpu", "drivers/disk", "drivers/metal", "drivers/null", "tensor")
-# Parts that are optional, and whose library no Mac needs: -Dllvm=disabled leaves them out.
-OPTIONAL = ("codegen/compile/llvm", "codegen/render/llvm")
+# Parts that are optional, and whose library no Mac needs: -Dllvm=disabled leaves them out. And what takes ELF's
+# constants from glibc's <elf.h>.
+LEFT_OUT = ("codegen/compile/llvm", "codegen/render/llvm", "base/elf")
 # Of libraries that are headers of C or C++ alone for a compiler that does not link.
 LIBRARIES = ("fmt", "absl", "nlohmann", "CLI", "spdlog", "sqlite3.h", "zlib.h", "zconf.h", "archive.h",
              "archive_entry.h", "curl", "libusb-1.0")
@@ -34,7 +35,7 @@ def zig():
 
 def sources():
     found = sorted(path.relative_to(ROOT) for room in ROOMS for path in (ROOT / room).rglob("*.cc"))
-    return [path for path in found if not str(path).startswith(OPTIONAL)]
+    return [path for path in found if not str(path).startswith(LEFT_OUT)]
 
 
 def link_libraries(folder):

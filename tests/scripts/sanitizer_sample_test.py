@@ -18,7 +18,7 @@ BUILD = sys.argv.pop(1)
 # They run nothing of a build with sanitizers: scripts, sources, headers, builds of their own; GPUs of the machine.
 OTHERS = ["every gradient has its edges tested", "tidy", "tidy-test", "format", "packaged_headers", "setup",
           "changed_options", "count_tests", "make_saved_waves", "share", "sanitizer_sample", "hw", "install",
-          "reference", "reference_missing", "public_headers", "python_wheel"]
+          "reference", "reference_missing", "public_headers", "python_wheel", "sources compile for macOS"]
 SEEDS = range(4000)
 
 
