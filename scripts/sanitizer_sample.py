@@ -36,7 +36,8 @@ ADDRESS = {
         ["drivers/amd", "drivers/amd/hw", "tests/drivers/amd", "tests/drivers/amd/hw"],
         ["drivers/amd", "drivers/amd/hw", "amd_*_fuzz"],
         ["drivers/amd_emulated", "tools/amd_probe", "conformance on emulated *", "e2e on an emulated *",
-         "conformance without a kernel driver on *", "doorbell-amd-bare", "doorbell-amd-discovery"]),
+         "conformance without a kernel driver on *", "conformance behind USB on *", "doorbell-amd-bare",
+         "doorbell-amd-discovery"]),
     "drivers/nv": (
         ["drivers/nv", "drivers/nv/hw", "drivers/cuda", "tests/drivers/nv", "tests/drivers/nv/hw"],
         ["drivers/nv", "drivers/nv/hw", "nv_*_fuzz"],
