@@ -3,6 +3,7 @@
 // none.
 #pragma once
 
+#include "base/util/result.h"
 #include "base/util/types.h"
 
 namespace doorbell::os {
@@ -11,8 +12,8 @@ namespace doorbell::os {
 class HostAccesses {
  public:
   virtual ~HostAccesses() = default;
-  // From now until the thread's next call into the driver.
-  virtual void access(const void* at, u64 bytes, bool is_write) = 0;
+  // From now until the thread's next call into the driver. Fails where what is read did not come.
+  virtual Result<void> access(const void* at, u64 bytes, bool is_write) = 0;
 };
 
 }  // namespace doorbell::os

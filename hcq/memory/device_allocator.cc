@@ -90,7 +90,7 @@ Result<void> DeviceAllocator::copy_in(const core::Allocation& to, i64 offset, co
   if (host == nullptr) return write(address(to, offset).value, from, static_cast<u64>(bytes));
   TRY(check_());
   TRY(device_.fence().wait());
-  tell(host, bytes, true);
+  TRY(tell(host, bytes, true));
   std::memcpy(host, from, static_cast<usize>(bytes));
   return {};
 }
@@ -110,7 +110,7 @@ Result<void> DeviceAllocator::copy_out(void* to, const core::Allocation& from, i
   }
   TRY(check_());
   TRY(device_.fence().wait());
-  tell(host, bytes, false);
+  TRY(tell(host, bytes, false));
   std::memcpy(to, host, static_cast<usize>(bytes));
   return {};
 }
@@ -123,8 +123,8 @@ Result<void> DeviceAllocator::copy(const core::Allocation& to, i64 to_offset,
   if (into != nullptr && out_of != nullptr) {
     TRY(check_());
     TRY(device_.fence().wait());
-    tell(out_of, bytes, false);
-    tell(into, bytes, true);
+    TRY(tell(out_of, bytes, false));
+    TRY(tell(into, bytes, true));
     std::memmove(into, out_of, static_cast<usize>(bytes));
     return {};
   }

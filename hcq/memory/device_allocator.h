@@ -61,8 +61,9 @@ class DeviceAllocator final : public core::Allocator {
   };
   Result<StagingRing*> staging();
   // The host is about to copy.
-  void tell(const void* at, i64 bytes, bool is_write) const {
-    if (accesses_ != nullptr) accesses_->access(at, static_cast<u64>(bytes), is_write);
+  Result<void> tell(const void* at, i64 bytes, bool is_write) const {
+    if (accesses_ == nullptr) return {};
+    return accesses_->access(at, static_cast<u64>(bytes), is_write);
   }
   void sweep();
 

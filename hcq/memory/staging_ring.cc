@@ -38,7 +38,7 @@ Result<Point> StagingRing::copy_in(GpuAddr to, const void* from, u64 bytes, cons
   for (u64 done = 0; done < bytes; done += piece) {
     const u64 now = std::min(piece, bytes - done);
     TRY(const ArgumentRing::Location location, ring_->allocate(now, kAlignment));
-    if (accesses_ != nullptr) accesses_->access(location.host, now, true);
+    if (accesses_ != nullptr) TRY(accesses_->access(location.host, now, true));
     std::memcpy(location.host, static_cast<const u8*>(from) + done, now);
     // Later pieces follow the first on the queue.
     Result<Point> point =
@@ -77,7 +77,7 @@ Result<void> StagingRing::copy_out_through(const ArgumentRing::Location& whole, 
     const u64 place = received % kPieces, offset = received * piece;
     TRY(queue_.wait(positions[place]));
     const u64 now = std::min(piece, bytes - offset);
-    if (accesses_ != nullptr) accesses_->access(whole.host + place * piece, now, false);
+    if (accesses_ != nullptr) TRY(accesses_->access(whole.host + place * piece, now, false));
     std::memcpy(to + offset, whole.host + place * piece, now);
     work.advance(static_cast<i64>(now));
     ++received;

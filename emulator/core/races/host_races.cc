@@ -20,7 +20,7 @@ HostRaces::~HostRaces() {
   races_.end(*task_);
 }
 
-void HostRaces::access(const void* at, u64 bytes, bool is_write) {
+Result<void> HostRaces::access(const void* at, u64 bytes, bool is_write) {
   const u8* host = nullptr;
   {
     std::lock_guard lock(races_.mutex_);
@@ -36,6 +36,7 @@ void HostRaces::access(const void* at, u64 bytes, bool is_write) {
                                       is_write ? "writes" : "reads", bytes, at,
                                       static_cast<u64>(conflict->at - host),
                                       task_->describe(*conflict).substr(sizeof "which " - 1)));
+  return {};
 }
 
 }  // namespace doorbell::emu

@@ -18,7 +18,7 @@ class HostRaces final : public os::HostAccesses {
   // All are borrowed. Races are reported as violations of `rule`.
   HostRaces(AgentRaces& races, Checks& checks, const Check& rule);
   ~HostRaces() override;
-  void access(const void* at, u64 bytes, bool is_write) override;
+  Result<void> access(const void* at, u64 bytes, bool is_write) override;
 
  private:
   AgentRaces& races_;

@@ -79,8 +79,9 @@ struct AgentRacesTest : EmulatedTest, ::testing::WithParamInterface<Case> {
   }
   // The host accesses memory[2], as a driver tells it.
   void access_by_host(bool is_write) {
-    if (os::HostAccesses* accesses = machine->host_accesses())
-      accesses->access(memory[2]->host(), kBytes, is_write);
+    if (os::HostAccesses* accesses = machine->host_accesses()) {
+      EXPECT_TRUE(accesses->access(memory[2]->host(), kBytes, is_write));
+    }
     u8 byte = 0;
     std::memcpy(is_write ? memory[2]->host() : &byte, is_write ? &byte : memory[2]->host(), 1);
   }

@@ -76,8 +76,9 @@ struct NvAgentRacesTest : ::testing::TestWithParam<const char*> {
   }
   // The host accesses memory, as a driver tells it.
   void access_by_host(int which, bool is_write) {
-    if (os::HostAccesses* accesses = machine->host_accesses())
-      accesses->access(memory[which]->host(), kBytes, is_write);
+    if (os::HostAccesses* accesses = machine->host_accesses()) {
+      EXPECT_TRUE(accesses->access(memory[which]->host(), kBytes, is_write));
+    }
   }
   // A kernel that writes memory[1], and a copy of it by the device.
   void copy_after_kernel(NvDevice& device, bool waits) {

@@ -95,22 +95,23 @@ ShadowMemory::Region* ShadowMemory::find(const void* at, u64 bytes) {
   return offset < region.bytes() && bytes <= region.bytes() - offset ? &region : nullptr;
 }
 
-void ShadowMemory::access(const void* at, u64 bytes, bool is_write) {
-  if (bytes == 0) return;
+Result<void> ShadowMemory::access(const void* at, u64 bytes, bool is_write) {
+  if (bytes == 0) return {};
   std::lock_guard lock(mutex_);
   Region* const region = find(at, bytes);
-  if (region == nullptr || region->is_small) return;
+  if (region == nullptr || region->is_small) return {};
   const u64 offset = static_cast<u64>(static_cast<const u8*>(at) - region->host.data());
   for (u64 page = offset / kPage; page <= (offset + bytes - 1) / kPage; ++page)
     region->pages[page] = Region::Page::Announced;
   if (is_write) {
     announced_.push_back({std::this_thread::get_id(), region, offset, bytes});
-    return;
+    return {};
   }
   // Whole words of 4, of which the host has no newer ones.
   const u64 first = offset / sizeof(u32) * sizeof(u32);
   const u64 end = (offset + bytes + sizeof(u32) - 1) / sizeof(u32) * sizeof(u32);
   region->remote.read_bytes(first, {region->host.data() + first, end - first});
+  return region->remote.state();
 }
 
 void ShadowMemory::send_announced() {

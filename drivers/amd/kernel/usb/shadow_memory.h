@@ -46,7 +46,7 @@ class ShadowMemory final : public os::HostAccesses {
   void pull();
 
   // A write goes with the next push() of the same thread, which has written by then.
-  void access(const void* at, u64 bytes, bool is_write) override;
+  Result<void> access(const void* at, u64 bytes, bool is_write) override;
 
  private:
   struct Region;
