@@ -43,15 +43,15 @@ amd::hw::Generation generation_of(const BareGpuView& view) {
   return *amd::hw::generation_of("gfx942");
 }
 
-OrderedJson packets_of(const std::vector<u32>& words, bool is_copy, const amd::BareView& view,
-                       amd::hw::Generation generation, const amd::HostByte& host) {
+OrderedJson packets_of(const std::vector<u32>& words, amd::hw::StreamKind kind,
+                       const amd::BareView& view, amd::hw::Generation generation,
+                       const amd::HostByte& host) {
   OrderedJson packets = OrderedJson::array();
   const ReadWords memory = [&](u64 address, u32 count) -> std::optional<std::vector<u32>> {
     const auto bytes = amd::read_memory(view, address, u64{count} * sizeof(u32), host);
     if (!bytes) return std::nullopt;
     return words_of(std::as_bytes(std::span(*bytes)));
   };
-  const auto kind = is_copy ? amd::hw::StreamKind::Sdma : amd::hw::StreamKind::Pm4;
   amd::hw::walk_stream(kind, generation, words, memory, [&](const StreamPacket& packet, int depth) {
     packets.push_back(indented_text(packet, depth));
   });
@@ -59,10 +59,12 @@ OrderedJson packets_of(const std::vector<u32>& words, bool is_copy, const amd::B
 }
 
 OrderedJson view_ring(const BareGpuView& view, const amd::BareView& bare,
-                      const amd::QueueView& queue, bool is_copy, bool from_start) {
+                      const amd::QueueView& queue, bool from_start) {
   const amd::HostByte host = host_of(view);
-  amd::RingView ring = amd::read_ring(bare, queue, is_copy, host);
-  OrderedJson json = {{"doorbell", queue.doorbell},
+  amd::RingView ring = amd::read_ring(bare, queue, host);
+  constexpr const char* kKinds[] = {"pm4", "sdma", "aql"};
+  OrderedJson json = {{"kind", kKinds[static_cast<usize>(queue.kind)]},
+                      {"doorbell", queue.doorbell},
                       {"doorbell_on", queue.has_doorbell},
                       {"ring", queue.ring},
                       {"ring_bytes", queue.ring_bytes},
@@ -73,7 +75,7 @@ OrderedJson view_ring(const BareGpuView& view, const amd::BareView& bare,
                       {"pointers_by", ring.is_by_memory ? "memory" : "registers"},
                       {"read_word", ring.read},
                       {"write_word", ring.write}};
-  if (!is_copy) {
+  if (queue.kind != amd::hw::StreamKind::Sdma) {
     json["end_of_pipe"] = queue.eop;
     json["descriptor"] = queue.descriptor;
   }
@@ -86,7 +88,7 @@ OrderedJson view_ring(const BareGpuView& view, const amd::BareView& bare,
   if (from_start)
     if (const auto bytes = amd::read_memory(bare, queue.ring, ring.write * sizeof(u32), host))
       words = words_of(std::as_bytes(std::span(*bytes)));
-  json["packets"] = packets_of(words, is_copy, bare, generation_of(view), host);
+  json["packets"] = packets_of(words, queue.kind, bare, generation_of(view), host);
   return json;
 }
 
@@ -157,9 +159,9 @@ OrderedJson view_rings(const BareGpuView& view, bool from_start) {
   if (!amd::read_firmware_state(look.registers, false).has_started_graphics) return json;
   for (u32 i = 0; i < kPipeQueues; ++i)
     if (const auto queue = amd::read_compute_queue(look.registers, i); queue.is_active)
-      json[fmt::format("compute {}", i)] = view_ring(view, look.view(), queue, false, from_start);
+      json[fmt::format("compute {}", i)] = view_ring(view, look.view(), queue, from_start);
   if (const auto queue = amd::read_copy_queue(look.registers); queue.is_active)
-    json["copy 0"] = view_ring(view, look.view(), queue, true, from_start);
+    json["copy 0"] = view_ring(view, look.view(), queue, from_start);
   return json;
 }
 

@@ -69,11 +69,31 @@ TEST_F(PciInspect, OutlastsAGpuThatDoesNotAnswer) {
   for (const bool is_copy : {false, true}) {
     const QueueView queue =
         is_copy ? read_copy_queue(look.registers) : read_compute_queue(look.registers, 0);
-    EXPECT_FALSE(read_ring(look.view(), queue, is_copy, host).unread);
+    EXPECT_FALSE(read_ring(look.view(), queue, host).unread);
   }
   EXPECT_TRUE(read_interrupts(look.view(), 16).waiting.empty());
   EXPECT_TRUE(read_firmware_state(look.registers, false).is_psp_alive);
   process->filtered->is_dead = false;
+}
+
+// Its pointers count packets of 16 words.
+TEST_F(PciInspect, ReadsPacketsOfAnAqlQueue) {
+  auto device = *machine.open(*process, 0, {.packets = Options::Packets::Aql});
+  ASSERT_TRUE(device->synchronize());
+  const PciKernel::Viewed viewed = *process->kernel->view(0);
+  const PciGpu::Look look = viewed.gpu->look();
+  QueueView queue = read_compute_queue(look.registers, 0);
+  EXPECT_EQ(queue.kind, hw::StreamKind::Aql);
+  const RingView idle = read_ring(look.view(), queue, host);
+  ASSERT_TRUE(idle.unread && idle.is_by_memory);
+  EXPECT_TRUE(idle.unread->empty());
+  // By registers: two packets.
+  queue.read_pointer_at = queue.write_pointer_at = 0;
+  queue.read_register = 3, queue.write_register = 5;
+  const RingView behind = read_ring(look.view(), queue, host);
+  EXPECT_EQ(behind.read, 48u);
+  ASSERT_TRUE(behind.unread);
+  EXPECT_EQ(behind.unread->size(), 32u);
 }
 
 TEST_F(PciInspect, ReadsWordsThatNobodyHasRead) {
@@ -89,7 +109,7 @@ TEST_F(PciInspect, ReadsWordsThatNobodyHasRead) {
   const QueueView queue = read_compute_queue(look.registers, 0);
   EXPECT_TRUE(queue.is_active && queue.has_doorbell);
   EXPECT_EQ(queue.doorbell, 6u);  // the first of compute, in words
-  const RingView idle = read_ring(look.view(), queue, false, host);
+  const RingView idle = read_ring(look.view(), queue, host);
   ASSERT_TRUE(idle.unread && idle.is_by_memory);
   EXPECT_TRUE(idle.unread->empty());
   // Three words that no doorbell tells of.
@@ -100,12 +120,12 @@ TEST_F(PciInspect, ReadsWordsThatNobodyHasRead) {
   std::memcpy(&pointer, memory(queue.write_pointer_at), sizeof pointer);
   const u64 moved = pointer + 3;
   std::memcpy(memory(queue.write_pointer_at), &moved, sizeof moved);
-  const RingView behind = read_ring(look.view(), queue, false, host);
+  const RingView behind = read_ring(look.view(), queue, host);
   EXPECT_EQ(*behind.unread, (std::vector<u32>{0xc0001000, 0x11, 0x22}));
   EXPECT_EQ(behind.write - behind.read, 3u);
   std::memcpy(memory(queue.write_pointer_at), &pointer, sizeof pointer);
   // Memory of another process cannot be read.
-  const RingView others = read_ring(look.view(), queue, false, nullptr);
+  const RingView others = read_ring(look.view(), queue, nullptr);
   EXPECT_FALSE(others.is_by_memory);
   EXPECT_TRUE(!others.unread || others.read == others.write);
   EXPECT_TRUE(read_copy_queue(look.registers).is_active);

@@ -14,13 +14,13 @@ TOOL = os.path.abspath(sys.argv[1])
 del sys.argv[1]
 
 
-def run(command, *arguments):
+def run(command, *arguments, gpu="gfx1100"):
     return subprocess.run([TOOL, "amd", command, "--device", "EMUPCI+AMD", *arguments], capture_output=True, text=True,
-                          timeout=120, env=dict(os.environ, EMU_GPU="gfx1100"))
+                          timeout=120, env=dict(os.environ, EMU_GPU=gpu))
 
 
-def read(command, *arguments):
-    done = run(command, *arguments, "--json")
+def read(command, *arguments, gpu="gfx1100"):
+    done = run(command, *arguments, "--json", gpu=gpu)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -69,6 +69,9 @@ class BringUp(unittest.TestCase):
         for ring in rings.values():
             self.assertEqual(ring["unread_words"], 0)
             self.assertEqual(ring["pointers_by"], "memory")
+        self.assertEqual([ring["kind"] for ring in rings.values()], ["pm4", "sdma"])
+        of_xccs = read("rings", "--start", gpu="gfx942")
+        self.assertEqual([ring["kind"] for ring in of_xccs.values()], ["aql", "sdma"])
         self.assertEqual(read("rings"), {})
 
     def test_interrupts_and_firmware_are_told(self):

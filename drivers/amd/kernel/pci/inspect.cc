@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "drivers/amd/hw/aql.h"
 #include "drivers/amd/hw/bare/page_table.h"
 #include "drivers/amd/kernel/pci/boot.h"
 
@@ -120,7 +121,9 @@ QueueView read_compute_queue(const RegisterAccess& registers, u32 queue) {
   };
   const auto doorbell = hw::fields_of<hw::HqdDoorbellControl>(word(Mqd::PqDoorbellControl));
   const auto control = hw::fields_of<hw::HqdPqControl>(word(Mqd::PqControl));
-  return {.is_active = (word(Mqd::Active) & 1) != 0,
+  return {.kind = (word(Mqd::AqlControl) & hw::kHqdAql) != 0 ? hw::StreamKind::Aql
+                                                             : hw::StreamKind::Pm4,
+          .is_active = (word(Mqd::Active) & 1) != 0,
           .doorbell = doorbell.offset,
           .has_doorbell = doorbell.enable,
           .ring = join(Mqd::PqBaseLo) << kBaseUnit,
@@ -139,6 +142,7 @@ QueueView read_copy_queue(const RegisterAccess& registers) {
       hw::fields_of<hw::HqdDoorbellControl>(registers.read(Reg::Sdma0Queue0DoorbellOffset));
   const auto join = [&](Reg low, Reg high) { return pair(registers, low, high); };
   return {
+      .kind = hw::StreamKind::Sdma,
       .is_active = control.enable,
       .doorbell = doorbell.offset,
       .has_doorbell = (registers.read(Reg::Sdma0Queue0Doorbell) & hw::kSdmaDoorbellEnable) != 0,
@@ -151,8 +155,21 @@ QueueView read_copy_queue(const RegisterAccess& registers) {
 }
 
 // A compute queue's pointers count words, a copy queue's bytes.
-RingView read_ring(const BareView& view, const QueueView& queue, bool is_copy,
-                   const HostByte& host) {
+namespace {
+
+// From a pointer in the queue's unit.
+u64 word_of_pointer(hw::StreamKind kind, u64 pointer) {
+  switch (kind) {
+    case hw::StreamKind::Sdma: return pointer / sizeof(u32);
+    case hw::StreamKind::Aql: return pointer * (hw::kAqlPacketBytes / sizeof(u32));
+    case hw::StreamKind::Pm4: break;
+  }
+  return pointer;
+}
+
+}  // namespace
+
+RingView read_ring(const BareView& view, const QueueView& queue, const HostByte& host) {
   constexpr u64 kMostBytes = u64{16} << 20;
   RingView ring{.read = queue.read_register, .write = queue.write_register};
   const auto read = read_memory(view, queue.read_pointer_at, sizeof(u64), host);
@@ -165,9 +182,8 @@ RingView read_ring(const BareView& view, const QueueView& queue, bool is_copy,
   // A GPU that does not answer reads all ones, by which a ring has no bytes, or very many.
   if (queue.ring_bytes == 0 || queue.ring_bytes > kMostBytes) return ring;
   const u64 words = queue.ring_bytes / sizeof(u32);
-  const u64 unit = is_copy ? sizeof(u32) : 1;
-  ring.read = ring.read / unit % words;
-  ring.write = ring.write / unit % words;
+  ring.read = word_of_pointer(queue.kind, ring.read) % words;
+  ring.write = word_of_pointer(queue.kind, ring.write) % words;
   std::vector<u32> unread;
   for (u64 at = ring.read; at != ring.write; at = (at + 1) % words) {
     // A page at a time would be faster; a ring that hangs has few words.

@@ -12,6 +12,7 @@
 
 #include "drivers/amd/hw/bare/interrupts.h"
 #include "drivers/amd/hw/bare/mqd.h"
+#include "drivers/amd/hw/stream/stream.h"
 #include "drivers/amd/kernel/pci/register_access.h"
 
 namespace doorbell::amd {
@@ -48,13 +49,15 @@ std::optional<std::vector<u8>> read_memory(const BareView& view, u64 va, u64 byt
 
 // ---- queues -------------------------------------------------------------------------------------
 struct QueueView {
+  hw::StreamKind kind = hw::StreamKind::Pm4;
   bool is_active = false;
   u32 doorbell = 0;  // in 32-bit words
   bool has_doorbell = false;
   u64 ring = 0, ring_bytes = 0, eop = 0, descriptor = 0;  // GPU addresses; the last of the memory
                                                           // controller
   u64 read_pointer_at = 0, write_pointer_at = 0;
-  u64 read_register = 0, write_register = 0;  // as the registers have the pointers
+  // As the registers have the pointers: in words, of SDMA in bytes, of AQL in packets.
+  u64 read_register = 0, write_register = 0;
 };
 // Registers from CP_MQD_BASE_ADDR on, of a queue of the first pipe.
 std::array<u32, hw::kHqdRegisters> read_queue_registers(const RegisterAccess& registers, u32 queue);
@@ -68,8 +71,7 @@ struct RingView {
   bool is_by_memory = false;
   std::optional<std::vector<u32>> unread;  // empty: the ring cannot be read from here
 };
-RingView read_ring(const BareView& view, const QueueView& queue, bool is_copy,
-                   const HostByte& host);
+RingView read_ring(const BareView& view, const QueueView& queue, const HostByte& host);
 
 // ---- interrupts ---------------------------------------------------------------------------------
 struct InterruptsView {
