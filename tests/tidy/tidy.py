@@ -201,7 +201,8 @@ def record_citation(source):
         if not any("kWords" in inside for inside in source.code[number:end]):
             continue
         above = []
-        for comment in reversed(source.lines[: number - 1]):
+        first = number - 1 if source.code[number - 2].startswith("template <") else number
+        for comment in reversed(source.lines[: first - 1]):
             if not comment.strip().startswith("//"):
                 break
             above.insert(0, comment)

@@ -147,7 +147,9 @@ class TidyTest(unittest.TestCase):
         user = {"drivers/amd/meson.build": "sources = files('a.cc')\n",
                 "drivers/amd/a.cc": SOURCE + '#include "drivers/amd/hw/p.h"\n'}
         for comment, findings in (("// What it does.\n", [("drivers/amd/hw/p.h", 4, "citation")]),
-                                  ("// What it does.\n// [Manual, page 12]\n", [])):
+                                  ("// What it does.\n// [Manual, page 12]\n", []),
+                                  ("// What it does.\ntemplate <int kBits>\n", [("drivers/amd/hw/p.h", 5, "citation")]),
+                                  ("// [Manual, page 12]\ntemplate <int kBits>\n", [])):
             text = HEADER + comment + record.format()
             self.assertEqual(self.findings({**user, "drivers/amd/hw/p.h": text}), findings)
 

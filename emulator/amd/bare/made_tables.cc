@@ -192,16 +192,16 @@ std::vector<u8> make_imu_file() {
   return file.finish();
 }
 
-std::vector<u8> make_rlc_file() {
-  FirmwareMaker file(2, 3);
-  struct Part {
-    PspFirmware type;
-    usize at;
-  };
+// A list of the run list controller's firmware, whose size and place are at `at` of its header.
+struct RlcPart {
+  PspFirmware type;
+  usize at;
+};
+std::vector<u8> make_rlc_file_of(u16 minor, std::initializer_list<RlcPart> parts) {
+  FirmwareMaker file(2, minor);
   const std::vector<u8> code = make_image(PspFirmware::RlcG, 0x1000);
   file.add(code);
-  for (const Part& part : {Part{PspFirmware::RlcIram, 156}, Part{PspFirmware::RlcDramBoot, 164},
-                           Part{PspFirmware::RlcP, 180}, Part{PspFirmware::RlcV, 196}}) {
+  for (const RlcPart& part : parts) {
     const std::vector<u8> image = make_image(part.type, 0x200 + static_cast<u32>(part.at));
     file.put(part.at, static_cast<u32>(image.size()));
     file.put(part.at + 4, file.add(image));
@@ -210,6 +210,13 @@ std::vector<u8> make_rlc_file() {
   const u32 code_bytes = static_cast<u32>(code.size());
   std::memcpy(bytes.data() + 20, &code_bytes, sizeof code_bytes);
   return bytes;
+}
+
+std::vector<u8> make_rlc_file() {
+  return make_rlc_file_of(3, {{PspFirmware::RlcIram, 156},
+                              {PspFirmware::RlcDramBoot, 164},
+                              {PspFirmware::RlcP, 180},
+                              {PspFirmware::RlcV, 196}});
 }
 
 std::vector<u8> make_smu_file() {
@@ -251,24 +258,9 @@ std::vector<u8> make_old_processor_file() {
 }
 
 std::vector<u8> make_old_rlc_file() {
-  FirmwareMaker file(2, 1);
-  const std::vector<u8> code = make_image(PspFirmware::RlcG, 0x1000);
-  file.add(code);
-  struct Part {
-    PspFirmware type;
-    usize at;
-  };
-  for (const Part& part :
-       {Part{PspFirmware::RlcRestoreCntl, 116}, Part{PspFirmware::RlcRestoreGpm, 132},
-        Part{PspFirmware::RlcRestoreSrm, 148}}) {
-    const std::vector<u8> image = make_image(part.type, 0x200 + static_cast<u32>(part.at));
-    file.put(part.at, static_cast<u32>(image.size()));
-    file.put(part.at + 4, file.add(image));
-  }
-  std::vector<u8> bytes = file.finish();
-  const u32 code_bytes = static_cast<u32>(code.size());
-  std::memcpy(bytes.data() + 20, &code_bytes, sizeof code_bytes);
-  return bytes;
+  return make_rlc_file_of(1, {{PspFirmware::RlcRestoreCntl, 116},
+                              {PspFirmware::RlcRestoreGpm, 132},
+                              {PspFirmware::RlcRestoreSrm, 148}});
 }
 
 IpVersion mp_of(const Node& node) {

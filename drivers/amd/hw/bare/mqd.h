@@ -57,8 +57,10 @@ constexpr u32 index_of(Mqd word) { return static_cast<u32>(word); }
 // Of a register behind CP_MQD_BASE_ADDR.
 constexpr u32 hqd_index(Mqd word) { return index_of(word) - kMqdRegisters; }
 
-// CP_HQD_PQ_CONTROL. The queue has 2^(size + 1) words. [gc_11_0_0_sh_mask.h CP_HQD_PQ_CONTROL]
-struct HqdPqControl {
+// CP_HQD_PQ_CONTROL. The queue has 2^(size + 1) words. GC 9.4.3 has SLOT_BASED_WPTR higher.
+// [gc_11_0_0_sh_mask.h, gc_9_4_3_sh_mask.h CP_HQD_PQ_CONTROL]
+template <unsigned kSlotBasedWptr>
+struct HqdPqControlOf {
   static constexpr u32 kWords = 1;
   u8 size = 0, rptr_block_size = 0;
   bool queue_full_en = false;
@@ -68,33 +70,16 @@ struct HqdPqControl {
     f("QUEUE_SIZE", word(0, 5, 0), p.size);
     f("RPTR_BLOCK_SIZE", word(0, 13, 8), p.rptr_block_size);
     f("QUEUE_FULL_EN", word(0, 14, 14), p.queue_full_en);
-    f("SLOT_BASED_WPTR", word(0, 19, 18), p.slot_based_wptr);
+    f("SLOT_BASED_WPTR", word(0, kSlotBasedWptr + 1, kSlotBasedWptr), p.slot_based_wptr);
     f("NO_UPDATE_RPTR", word(0, 27, 27), p.no_update_rptr);
     f("UNORD_DISPATCH", word(0, 28, 28), p.unord_dispatch);
     f("PRIV_STATE", word(0, 30, 30), p.priv_state);
     f("KMD_QUEUE", word(0, 31, 31), p.kmd_queue);
   }
 };
-static_assert(sound<HqdPqControl>());
-// The same of GC 9.4.3. [gc_9_4_3_sh_mask.h CP_HQD_PQ_CONTROL]
-struct HqdPqControlGc94 {
-  static constexpr u32 kWords = 1;
-  u8 size = 0, rptr_block_size = 0;
-  bool queue_full_en = false;
-  u8 slot_based_wptr = 0;
-  bool no_update_rptr = false, unord_dispatch = false, priv_state = false, kmd_queue = false;
-  static constexpr void fields(auto& p, auto f) {
-    f("QUEUE_SIZE", word(0, 5, 0), p.size);
-    f("RPTR_BLOCK_SIZE", word(0, 13, 8), p.rptr_block_size);
-    f("QUEUE_FULL_EN", word(0, 14, 14), p.queue_full_en);
-    f("SLOT_BASED_WPTR", word(0, 26, 25), p.slot_based_wptr);
-    f("NO_UPDATE_RPTR", word(0, 27, 27), p.no_update_rptr);
-    f("UNORD_DISPATCH", word(0, 28, 28), p.unord_dispatch);
-    f("PRIV_STATE", word(0, 30, 30), p.priv_state);
-    f("KMD_QUEUE", word(0, 31, 31), p.kmd_queue);
-  }
-};
-static_assert(sound<HqdPqControlGc94>());
+using HqdPqControl = HqdPqControlOf<18>;
+using HqdPqControlGc94 = HqdPqControlOf<25>;
+static_assert(sound<HqdPqControl>() && sound<HqdPqControlGc94>());
 // A queue of AQL packets: CP_HQD_AQL_CONTROL CONTROL0, and in CP_HQD_PQ_CONTROL pointers that count
 // slots of 64 bytes (SLOT_BASED_WPTR 2), QUEUE_FULL_EN, and NO_UPDATE_RPTR, because the firmware
 // writes amd_queue_t.read_dispatch_id itself. The kernel sets DOORBELL_BIF_DROP too, tinygrad does

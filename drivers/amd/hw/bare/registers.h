@@ -59,30 +59,24 @@ inline constexpr usize kBareChips = 3;
 
 using RegisterPlaces = std::array<RegisterPlace, kRegisters>;
 namespace detail {
-constexpr RegisterPlaces places_of_gc11() {
-  RegisterPlaces places{};
 #define DOORBELL_REGISTER(name, text, block, segment, offset) \
   places[static_cast<usize>(Reg::name)] = {text, Block::block, segment, offset};
+constexpr RegisterPlaces places_of_gc11() {
+  RegisterPlaces places{};
 #include "drivers/amd/hw/bare/registers.def"
-#undef DOORBELL_REGISTER
   return places;
 }
 constexpr RegisterPlaces places_of_gc12() {
   RegisterPlaces places{};
-#define DOORBELL_REGISTER(name, text, block, segment, offset) \
-  places[static_cast<usize>(Reg::name)] = {text, Block::block, segment, offset};
 #include "drivers/amd/hw/bare/registers_gc12.def"
-#undef DOORBELL_REGISTER
   return places;
 }
 constexpr RegisterPlaces places_of_gc94() {
   RegisterPlaces places{};
-#define DOORBELL_REGISTER(name, text, block, segment, offset) \
-  places[static_cast<usize>(Reg::name)] = {text, Block::block, segment, offset};
 #include "drivers/amd/hw/bare/registers_gc94.def"
-#undef DOORBELL_REGISTER
   return places;
 }
+#undef DOORBELL_REGISTER
 }  // namespace detail
 inline constexpr RegisterPlaces kRegisterPlaces[kBareChips] = {
     detail::places_of_gc11(), detail::places_of_gc12(), detail::places_of_gc94()};

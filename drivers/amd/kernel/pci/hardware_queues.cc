@@ -78,10 +78,6 @@ std::array<u32, hw::kMqdWords> describe(const BootTarget& target, u64 mqd, u32 x
   return words;
 }
 
-}  // namespace
-
-namespace {
-
 void load_on_xcc(const BootTarget& target, u32 queue, u32 xcc, u32 doorbell,
                  const PciQueueMemory& memory) {
   const RegisterAccess registers = target.registers.on(xcc);
