@@ -78,7 +78,7 @@ Result<hcq::Point> BridgeTransfers::submit_in(hcq::GpuAddr to, std::span<const u
   marks_.clear();
   for (u64 at = 0, number = count_; at < bytes.size(); at += kPayload, ++number) {
     const u64 size = std::min<u64>(kPayload, bytes.size() - at);
-    const u64 place = sectors(size + kMarkBytes) - kMarkBytes, half = number % 2;
+    const u64 place = transfer_bytes(size + kMarkBytes) - kMarkBytes, half = number % 2;
     // What lies there until the piece comes must not be its mark.
     u32 mark = kMark | static_cast<u32>(number & kMarkNumbers);
     const u32 before = at >= 2 * kPayload && place < kPayload
@@ -99,7 +99,7 @@ Result<void> BridgeTransfers::send(u32 mark, std::span<const u8> payload) {
   TRY(buffer_.bridge->finish_transfer(half.transfer));
   // The piece before last was there.
   if (count_ >= 2) TRY(await_count(count_ - 1));
-  const u64 size = sectors(payload.size() + kMarkBytes);
+  const u64 size = transfer_bytes(payload.size() + kMarkBytes);
   std::ranges::copy(payload, half.bytes.begin());
   std::memcpy(half.bytes.data() + size - kMarkBytes, &mark, kMarkBytes);
   const u32 slot = static_cast<u32>(count_ % 2 * (kHalf / hw::kBridgeSlotBytes));
@@ -116,7 +116,7 @@ Result<void> BridgeTransfers::await_count(u64 count) {
     TRY(buffer_.bridge->read_chip(chip_address(kCount), bytes));
     std::memcpy(&seen_, bytes.data(), sizeof seen_);
     if (seen_ >= count) return {};
-    // An engine that is asked for nothing else waits for the last pieces, which are under way.
+    // The engine may be waiting for a piece that is still on its way over USB.
     for (const Half& half : halves_) TRY(buffer_.bridge->finish_transfer(half.transfer));
     if (clock_.now_ns() - begin_ns >= timeout_ns_)
       return fail(ErrorKind::Timeout,
@@ -160,7 +160,7 @@ Result<void> BridgeTransfers::copy_out(u8* to, hcq::GpuAddr from, u64 bytes,
       std::vector<u8>& bytes_there = halves_[half].bytes;
       const u32 slot = static_cast<u32>(half * (kHalf / hw::kBridgeSlotBytes));
       TRY(halves_[half].transfer,
-          buffer_.bridge->drain_buffer(slot, std::span(bytes_there).first(sectors(size)),
+          buffer_.bridge->drain_buffer(slot, std::span(bytes_there).first(transfer_bytes(size)),
                                        chip_address(kGo), ++go_));
       TRY(buffer_.bridge->finish_transfer(halves_[half].transfer));
       std::memcpy(to + done + at, bytes_there.data(), size);

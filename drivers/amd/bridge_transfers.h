@@ -48,8 +48,8 @@ class BridgeTransfers final : public hcq::HostTransfers {
     std::vector<u8> bytes;  // what the buffer holds there, as far as the host knows
     u64 transfer = 0;       // the last
   };
-  // Bytes of a transfer over USB that carry so many.
-  static u64 sectors(u64 bytes) {
+  // A transfer over USB is of whole sectors.
+  static u64 transfer_bytes(u64 bytes) {
     constexpr u64 kSector = hw::kBridgeSectorBytes;
     return (bytes + kSector - 1) / kSector * kSector;
   }

@@ -32,7 +32,7 @@ class Training(unittest.TestCase):
         alone = losses(1, 1)
         self.assertEqual(len(alone), 3)
         self.assertLess(alone[2], alone[0])
-        for processes, model_parallel in ((2, 2), (4, 2)):
+        for processes, model_parallel in ((2, 1), (2, 2), (4, 2)):
             for found, expected in zip(losses(processes, model_parallel), alone, strict=True):
                 self.assertAlmostEqual(found, expected, delta=1e-4 * expected)
 

@@ -85,7 +85,7 @@ def from_local(tensor: Tensor, on: list[str] | DeviceMesh | None = None, dim: in
     each has what they say over a mesh: a part, a copy, or a summand."""
     if isinstance(on, DeviceMesh):
         if placements is None:
-            raise ValueError("a mesh without placements")
+            raise ValueError(f"a mesh of {len(on.shape)} axes needs a placement for each, got none")
         return _doorbell._dist_from_local_mesh(tensor, on.devices(), list(on.shape), mesh._names(placements))
     return _doorbell._dist_from_local(tensor, on or devices(), dim)
 

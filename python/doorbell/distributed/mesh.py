@@ -51,7 +51,8 @@ class DeviceMesh:
         self._all = list(_doorbell._dist_devices(device_type) if isinstance(device_type, str) else device_type)
         if math.prod(shape) != len(self._all):
             what = "processes" if isinstance(device_type, str) else "devices"
-            raise ValueError(f"a mesh of {tuple(shape)} for {len(self._all)} {what}")
+            raise ValueError(f"a mesh of shape {tuple(shape)} needs {math.prod(shape)} {what}, there are "
+                             f"{len(self._all)}")
         if len(names) != len(shape) or len(set(names)) != len(names):
             raise ValueError(f"names {tuple(names)} for the axes of a mesh of {tuple(shape)}")
         self.shape, self.mesh_dim_names = tuple(shape), tuple(names)

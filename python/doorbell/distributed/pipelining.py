@@ -8,8 +8,8 @@ torch.distributed.pipelining:
     loss = stages[-1].give(Tensor.stack(*losses).mean())    # in every process
 
 Every process makes all stages and calls the same, and computes what is on its own device: what a stage has, other
-processes only name, until give() brings it to all. The loss is the mean over
-the microbatches, whose sizes are equal: with a loss_fn that is a mean, that of the whole batch, and the gradients, too.
+processes only name, until give() brings it to all. Microbatches have equal sizes, and the loss is the mean over them:
+with a loss_fn that is a mean, the loss and the gradients are those of the whole batch.
 Going backward, a stage computes what is between its input and its output again.
 """
 from __future__ import annotations
@@ -32,7 +32,7 @@ class PipelineStage:
 
     def __init__(self, submodule: Callable[[Tensor], Tensor], stage_index: int, num_stages: int, device: str) -> None:
         if not 0 <= stage_index < num_stages:
-            raise ValueError(f"stage {stage_index} of {num_stages}")
+            raise ValueError(f"stage_index {stage_index} out of range ({num_stages} stages)")
         self.submod, self.stage_index, self.num_stages, self.device = submodule, stage_index, num_stages, device
         kind, _, rank = device.partition("@")
         self.rank = int(rank) if rank else None  # of the process that has the device
@@ -83,8 +83,9 @@ def _in_order(wanted: list[list[Action]]) -> list[Action]:
 class _Schedule:
     def __init__(self, stages: Sequence[PipelineStage], n_microbatches: int,
                  loss_fn: Callable[[Tensor, Tensor], Tensor]) -> None:
-        if [stage.stage_index for stage in stages] != list(range(stages[0].num_stages)):
-            raise ValueError("the stages are not all of them in order")
+        indices, count = [stage.stage_index for stage in stages], stages[0].num_stages
+        if indices != list(range(count)):
+            raise ValueError(f"stages {indices}, expected all {count} in order")
         self.stages, self.n_microbatches, self.loss_fn = list(stages), n_microbatches, loss_fn
 
     def _stage_actions(self, stage: int) -> list[Action]:
@@ -99,7 +100,7 @@ class _Schedule:
         each microbatch into the list, both on the last stage's device."""
         count = self.n_microbatches
         if x.shape[0] % count != 0:
-            raise ValueError(f"{count} microbatches of {x.shape[0]} rows")
+            raise ValueError(f"{x.shape[0]} rows cannot be divided into {count} microbatches of equal size")
         run = _Run(self, x.chunk(count), target.chunk(count))
         for action in self.actions():
             run.do(action)
