@@ -16,8 +16,10 @@
 // without Stage is read where it lies: where A has few rows, B streams through a few rows of it at
 // a time (KC = Unroll = 8), and acc is small enough to be added to as often.
 //
-// Sizes need not be multiples of their blocks: the last blocks run past the axis. There staged
-// tiles hold zeros, so that the innermost loop has no masks, and accesses to arguments are gated.
+// Sizes need not be multiples of their blocks. Along k the loops of the last block end with the
+// axis where nothing needs them to be of constant size (Tiled::depth). Otherwise blocks run past
+// the axis: staged tiles hold zeros there, so that the innermost loop has no masks, and accesses to
+// arguments are gated. Rows of A past the end are copies of the last one; nothing reads their sums.
 //
 // Each of i, j and k may be several axes of the kernel that are walked as one (contraction.h).
 // Where windows slide over A, as over the images of convolutions, its tile is an image
@@ -156,9 +158,18 @@ std::vector<UOp> Tiled::numbers(const JoinedAxis& axis, UOp all) {
   return made;
 }
 
-void Tiled::set(Rebuilder& rebuild, const JoinedAxis& axis, UOp block_number, i64 block,
-                UOp inside) {
-  RangeImage one = image(axis.size, block_number, block, inside);
+// A place along k in a block of it.
+RangeImage Tiled::depth_image(UOp in_k) {
+  RangeImage made = image(k.size, ko, kc, in_k);
+  if (depth) made.gate = UOp();
+  return made;
+}
+
+RangeImage Tiled::row_image(UOp in_i) {
+  return image(i.size, outer[static_cast<usize>(i.id())].value, mt, in_i);
+}
+
+void Tiled::set(Rebuilder& rebuild, const JoinedAxis& axis, RangeImage one) {
   const std::vector<UOp> of = numbers(axis, one.value);
   for (usize n = of.size(); n-- > 0; one.ranges.clear()) {  // the last closes the ranges
     one.value = of[n];
@@ -168,9 +179,9 @@ void Tiled::set(Rebuilder& rebuild, const JoinedAxis& axis, UOp block_number, i6
 
 Rebuilder Tiled::mapping(UOp in_i, UOp in_j, UOp in_k) {
   Rebuilder rebuild(rw);
-  set(rebuild, k, ko, kc, in_k);
-  if (i.exists()) set(rebuild, i, outer[static_cast<usize>(i.id())].value, mt, in_i);
-  set(rebuild, j, outer[static_cast<usize>(j.id())].value, nt, in_j);
+  set(rebuild, k, depth_image(in_k));
+  if (i.exists()) set(rebuild, i, row_image(in_i));
+  set(rebuild, j, image(j.size, outer[static_cast<usize>(j.id())].value, nt, in_j));
   for (usize id = 0; id < outer.size(); ++id) {
     if ((i.mask | j.mask | k.mask) >> id & 1 || !outer[id].value) continue;
     rebuild.set(static_cast<i64>(id), image(info.ranges[id].size, outer[id].value, 1, rw.index(0)));
@@ -236,6 +247,15 @@ bool Tiled::light_epilogue() const {
   return nodes < kHeavyEpilogue;
 }
 
+// Whether the loops over a block of k may end with the axis: each of them by itself walks along k,
+// by one or by vectors of which the last may overlap the one before (stage_rows()).
+bool Tiled::ends_with_axis() const {
+  if (k.is_joined() || parts > 1 || unroll > 1 || a.window || b.along_k) return false;
+  if (!a.staged || !a.along_k) return true;
+  const i64 last = k.size - (divide_up(k.size, kc) - 1) * kc;
+  return is_linear(info, *a.access, k, 1) && last >= kTileLineBytes / a.value.dtype().bytes();
+}
+
 // Whether results are stored along the rows of a register tile (lower/transpose.h).
 bool Tiled::transposes() const {
   if (!i.exists() || i.size % mt != 0 || !light_epilogue()) return false;
@@ -262,7 +282,7 @@ UOp Tiled::product(UOp in_i, UOp in_j, UOp in_k, UOp a_element, UOp b_element) {
   if (a_element) rebuild.replace(a.value, a_element);
   if (b_element) rebuild.replace(b.value, b_element);
   UOp made = rebuild(reduce.src(0));
-  const UOp gate = image(k.size, ko, kc, in_k).gate;
+  const UOp gate = depth_image(in_k).gate;
   if (!gate) return made;
   Rebuilder outside = mapping(in_i, in_j, in_k);
   UOp zero = rw.arena().const_of(reduce.dtype(), 0);
@@ -274,6 +294,11 @@ UOp Tiled::product(UOp in_i, UOp in_j, UOp in_k, UOp a_element, UOp b_element) {
 
 // The depth of a block as loops of a reduction, `over`.
 UOp Tiled::reduce_depth(RangeList* over) {
+  if (depth) {
+    UOp loop = range(AxisType::Reduce, depth);
+    if (loop.is(Op::Range)) over->push_back(loop);
+    return loop;
+  }
   std::vector<std::pair<AxisType, i64>> loops{{AxisType::Reduce, kc / unroll},
                                               {AxisType::Unroll, unroll}};
   if (a.window) {  // each axis by itself, so that places in the tile need no division
@@ -355,6 +380,8 @@ UOp Tiled::run() {
 
   // for blocks of k: stage, multiply, accumulate
   ko = range(AxisType::Loop, k_blocks);
+  if (a.staged) a.window = window_tile(info, a.value, *a.access, i, mt, k, kc);
+  if (ends_with_axis()) depth = count_to(rw.sub(rw.index(k.size), rw.mul(ko, rw.index(kc))), kc);
   UOp a_tile = stage_a();
   Registers r;
   UOp all = blocks_of(j, nt / lanes, lanes);

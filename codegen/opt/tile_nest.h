@@ -50,14 +50,16 @@ struct Tiled {
   i64 parts = 1;                  // neighbours along k in a word (linear/dot.h); 1: no words
   std::vector<RangeImage> outer;  // by range id: the part outside the blocks
   RangeList outer_loops;
-  core::UOp ko;  // the loop over blocks of k
-  Operand a, b;  // a has no value without i
+  core::UOp ko;     // the loop over blocks of k
+  core::UOp depth;  // of the block, where its loops end with the axis; null: they run past it
+  Operand a, b;     // a has no value without i
   i64 next_private = 0;
 
   void find_axes();
   void make_outer();
   Operand find_operand(const JoinedAxis& axis, const JoinedAxis& other) const;
   bool light_epilogue() const;
+  bool ends_with_axis() const;
   bool transposes() const;
   core::UOp define(core::DType t, i64 count);
   core::UOp after(core::UOp memory, std::initializer_list<core::UOp> effects, bool outer_too);
@@ -66,8 +68,9 @@ struct Tiled {
     return rw.make(core::Op::Index, memory.dtype(), {memory, at});
   }
   RangeImage image(i64 size, core::UOp block_number, i64 block, core::UOp inside);
-  void set(Rebuilder& rebuild, const JoinedAxis& axis, core::UOp block_number, i64 block,
-           core::UOp inside);
+  RangeImage depth_image(core::UOp in_k);
+  RangeImage row_image(core::UOp in_i);
+  void set(Rebuilder& rebuild, const JoinedAxis& axis, RangeImage one);
   std::vector<core::UOp> numbers(const JoinedAxis& axis, core::UOp all);
   std::vector<core::UOp> numbers_in_block(const JoinedAxis& axis, i64 block, core::UOp inside);
   core::UOp walk_depth(core::AxisType innermost, i64 most);

@@ -15,6 +15,10 @@ using core::UOp;
 // The depth of a block in loops over the axes that k is of, so that the number of each needs no
 // division; the innermost in runs of up to `most` neighbours, a power of two.
 UOp Tiled::walk_depth(AxisType innermost, i64 most) {
+  if (depth) {
+    CHECK(most == 1, "runs of {} along an axis that may end in one", most);
+    return range(AxisType::Loop, depth);
+  }
   std::vector<i64> sizes;
   i64 rest = kc / parts;
   for (usize n = k.ids.size(); n-- > 1 && rest % info.size(k.ids[n]) == 0;) {
@@ -41,25 +45,38 @@ UOp Tiled::walk_width(const Operand& from, const JoinedAxis& axis, i64 width) {
 // An element of the operand; zero behind the end of k.
 UOp Tiled::value_or_zero(const Operand& from, Rebuilder& rebuild, UOp in_k) {
   UOp value = rebuild(from.value);
-  const UOp gate = image(k.size, ko, kc, in_k).gate;
+  const UOp gate = depth_image(in_k).gate;
   if (!gate || from.value.is(Op::Load)) return value;
   return rw.where(gate, value, rw.arena().const_of(value.dtype(), 0));
 }
 
-// A, row by row: a_tile[row * pitch + k].
+// A, row by row: a_tile[row * pitch + k]. Where the loops end with k, the last vector ends there
+// too and overlaps the one before. Rows past the end are the last one again.
 UOp Tiled::stage_rows(UOp tile) {
   const i64 width = kTileLineBytes / a.value.dtype().bytes();
-  UOp row = range(AxisType::Loop, rw.mul(row_tiles(), upcast)), in_k;
+  UOp row = range(AxisType::Loop, rw.mul(row_tiles(), upcast));
+  UOp vectors = rw.index(0), lane, in_k;
   if (is_linear(info, *a.access, k, 1)) {
-    UOp vectors = range(AxisType::Loop, divide_up(kc, width));
-    in_k = mul_add(vectors, width, range(AxisType::Vector, width));
+    UOp count =
+        depth ? rw.floordiv(rw.add(depth, width - 1), width) : rw.index(divide_up(kc, width));
+    vectors = range(AxisType::Loop, count);
+    UOp first = rw.mul(vectors, width);
+    if (depth && (k.size % width != 0 || kc % width != 0))
+      first = rw.min(first, rw.sub(rw.index(k.size - width), rw.mul(ko, rw.index(kc))));
+    lane = range(AxisType::Vector, width);
+    in_k = rw.add(first, lane);
   } else {
-    in_k = walk_depth(AxisType::Vector, width);
+    lane = in_k = walk_depth(AxisType::Vector, width);
   }
   Rebuilder rebuild = mapping(row, rw.index(0), in_k);
+  if (RangeImage image = row_image(row); image.gate && !i.is_joined()) {
+    image.value = rw.min(image.value, rw.index(i.size - 1));
+    image.gate = UOp();
+    set(rebuild, i, image);
+  }
   UOp to = place(tile, mul_add(row, a.pitch, in_k));
   UOp store = rw.make(Op::Store, core::dtypes::void_, {to, value_or_zero(a, rebuild, in_k)});
-  return close(rw, store, {row, in_k});
+  return close(rw, store, {row, vectors, lane});
 }
 
 // The same numbers from the first of the block on, for blocks of whole inner axes.
@@ -170,7 +187,6 @@ UOp Tiled::stage_a() {
   if (!a.staged) return UOp();
   const DType t = a.value.dtype();
   const i64 line = kTileLineBytes / t.bytes();
-  a.window = window_tile(info, a.value, *a.access, i, mt, k, kc);
   if (a.window) {
     UOp tile = after(define(t, a.window->count), {ko}, true);
     return after(tile, {stage_window(tile)}, false);

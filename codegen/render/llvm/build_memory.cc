@@ -266,6 +266,31 @@ llvm::BasicBlock* FunctionBuilder::join_gated(llvm::Value* gate) {
   return exit;
 }
 
+// Where masks are slow, only vectors of which some lanes are stored have them.
+void FunctionBuilder::masked_store(UOp index, llvm::Value* v, llvm::Align align,
+                                   llvm::Value* gate) {
+  const bool by_lane = index.src(2).dtype().lanes > 1;
+  llvm::BasicBlock* exit = nullptr;
+  if (!frame_.traits().fast_masked_stores) {
+    auto* whole = llvm::BasicBlock::Create(context_, "whole", function_);
+    auto* other = by_lane ? llvm::BasicBlock::Create(context_, "masked", function_) : nullptr;
+    exit = llvm::BasicBlock::Create(context_, "stored", function_);
+    b_.CreateCondBr(by_lane ? b_.CreateAndReduce(gate) : gate, whole, by_lane ? other : exit);
+    b_.SetInsertPoint(whole);
+    mark_access(b_.CreateAlignedStore(v, address(index, nullptr, true), align), memory_of(index));
+    b_.CreateBr(exit);
+    if (!by_lane) return b_.SetInsertPoint(exit);
+    b_.SetInsertPoint(other);
+  }
+  if (!by_lane) {
+    const auto* type = llvm::cast<llvm::FixedVectorType>(v->getType());
+    gate = b_.CreateVectorSplat(type->getNumElements(), gate);
+  }
+  llvm::Value* to = address(index, nullptr, false);
+  mark_access(b_.CreateMaskedStore(v, to, align, gate), memory_of(index));
+  end_gated(exit);
+}
+
 void FunctionBuilder::store(UOp u) {
   UOp index = u.src(0), memory = memory_of(index);
   if (is_phase_wait(u))
@@ -284,11 +309,7 @@ void FunctionBuilder::store(UOp u) {
   llvm::Align align = alignment(index, t);
   if (t.is_bool()) v = b_.CreateZExt(v, memory_type(t));
   llvm::Value* gate = gate_of(index);
-  if (is_masked(index, t)) {
-    if (index.src(2).dtype().lanes == 1) gate = b_.CreateVectorSplat(t.lanes, gate);
-    mark_access(b_.CreateMaskedStore(v, address(index, nullptr, false), align, gate), memory);
-    return;
-  }
+  if (is_masked(index, t)) return masked_store(index, v, align, gate);
   llvm::BasicBlock* exit = memory.is(Op::DefineLocal) ? join_gated(gate) : nullptr;
   if (!exit) exit = begin_gated(gate);
   if (!is_async_store(u) || !copy_async(u))

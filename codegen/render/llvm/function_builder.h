@@ -69,6 +69,7 @@ class FunctionBuilder {
   bool is_masked(core::UOp index, core::DType access) const;
   llvm::Value* load(core::UOp u);
   void store(core::UOp u);
+  void masked_store(core::UOp index, llvm::Value* v, llvm::Align align, llvm::Value* gate);
   void copy_tensor(core::UOp u);
   llvm::BasicBlock* begin_gated(llvm::Value* gate);
   void end_gated(llvm::BasicBlock* exit);

@@ -15,15 +15,16 @@
 namespace doorbell::codegen {
 
 struct FrameTraits {
-  bool native_f16 = false;        // has arithmetic on half; else f16 are integers of their bits
-  bool vector_quotients = false;  // vectors of floats are divided by one instruction
-  bool masked_vectors = false;    // masked loads and stores of vectors are instructions
-  bool has_dots = false;          // instructions for linear/dot.h
-  bool native_maximum = false;    // llvm.maximum is the fastest way
-  bool offset_addresses = false;  // base in scalar registers + 32-bit unsigned bytes is a form
-  bool byte_permutes = false;     // any bytes of two words are put together by one instruction
-  bool keeps_loops = false;       // loops with barriers are not unrolled
-  bool unrolls_rings = false;     // loops over a ring are unrolled by its buffers: see ring.h
+  bool native_f16 = false;          // has arithmetic on half; else f16 are integers of their bits
+  bool vector_quotients = false;    // vectors of floats are divided by one instruction
+  bool masked_vectors = false;      // loads and stores of vectors may have gates, one or by lane
+  bool fast_masked_stores = false;  // such stores take no longer than others
+  bool has_dots = false;            // instructions for linear/dot.h
+  bool native_maximum = false;      // llvm.maximum is the fastest way
+  bool offset_addresses = false;    // base in scalar registers + 32-bit unsigned bytes is a form
+  bool byte_permutes = false;       // any bytes of two words are put together by one instruction
+  bool keeps_loops = false;         // loops with barriers are not unrolled
+  bool unrolls_rings = false;       // loops over a ring are unrolled by its buffers: see ring.h
 };
 
 // A byte in a loop's access: the sum of three parts. Values are i32.

@@ -13,11 +13,11 @@
 namespace doorbell::codegen {
 namespace {
 
-LinearProgram tiled_product(core::Arena& arena, i64 m, i64 n, i64 lanes) {
+LinearProgram tiled_product(core::Arena& arena, i64 m, i64 n, i64 lanes, i64 k = 32) {
   const Plan plan{{OptOp::Tile, 2, 32},  {OptOp::Tile, 1, 256},     {OptOp::Tile, 0, 4},
                   {OptOp::Upcast, 0, 2}, {OptOp::Vector, 1, lanes}, {OptOp::Stage, 1, 1},
                   {OptOp::Stage, 2, 1}};
-  return lower(matmul_kernel(m, n, 32), cpu_caps(32), arena, {.plan = &plan});
+  return lower(matmul_kernel(m, n, k), cpu_caps(32), arena, {.plan = &plan});
 }
 
 // Of each row of B 256 bytes are packed at a time, whatever a panel has of them: a tile is of 32
@@ -43,6 +43,23 @@ TEST(TileLoops, LastBlocksHaveFewerTiles) {
   EXPECT_EQ(std::ranges::count(sizes, std::pair<i64, i64>(1, 2)), 1);  // tiles
   EXPECT_EQ(std::ranges::count(sizes, std::pair<i64, i64>(2, 4)), 1);  // rows of A to pack
   EXPECT_EQ(std::ranges::count(sizes, std::pair<i64, i64>(1, 4)), 1);  // groups
+}
+
+// Neither the innermost loop nor those that pack A and B have gates where only rows and depth end
+// within a block: 5 rows are 3 tiles of 2, and 100 of depth are 3 blocks of 32 and 4, of which the
+// last is too short for vectors.
+TEST(TileLoops, LoadsOfWholePanelsHaveNoGates) {
+  for (const auto& [depth, gated] : {std::pair<i64, bool>(120, false), {100, true}}) {
+    core::Arena arena;
+    i64 loads = 0, gates = 0;
+    for (core::UOp u : tiled_product(arena, 5, 256, 16, depth).ops) {
+      if (!u.is(core::Op::Load) || !u.src(0).src(0).is(core::Op::Param)) continue;
+      if (u.src(0).src(0).arg(0) == 3) continue;  // the bias
+      ++loads, gates += u.src(0).nsrc() > 2;
+    }
+    EXPECT_GE(loads, 2) << depth;
+    EXPECT_EQ(gates > 0, gated) << depth;
+  }
 }
 
 // Streams of B add to sums in L1 every few steps: a load and a store, in whose time a core with two

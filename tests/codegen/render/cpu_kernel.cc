@@ -33,6 +33,14 @@ const CpuTarget& cpu_target(const std::string& name) {
   if (name == "LLVM") {
     target.renderer = make_llvm_renderer(cpu_caps());
     target.compiler = make_llvm_compiler();
+  } else if (name == kAvx2) {
+    Result<Caps> caps = cpu_caps_of("x86-64-v3");
+    if (!has_llvm() || !caps) {
+      target.missing = has_llvm() ? caps.error().message : "this build has no LLVM";
+      return target;
+    }
+    target.renderer = make_llvm_renderer(*caps);
+    target.compiler = make_llvm_compiler({LlvmTarget::Family::Host, "x86-64-v3"});
   } else if (name == "CUDA") {
     target.renderer = make_cuda_host_renderer();
     target.compiler = make_cuda_host_compiler();

@@ -73,8 +73,9 @@ struct CpuTarget {
   std::unique_ptr<Compiler> compiler;
   std::string missing;
 };
-// "LLVM", "CLANG", or without vectors "CUDA" (cuda_on_host.h) and those of nv_emulated.h. Without a
-// compiler: its error is in `missing`.
+inline constexpr const char* kAvx2 = "LLVM_AVX2";  // for CPUs whose masked stores are slow
+// "LLVM", "CLANG", kAvx2, or without vectors "CUDA" (cuda_on_host.h) and those of nv_emulated.h.
+// Without a compiler: its error is in `missing`.
 const CpuTarget& cpu_target(const std::string& name);
 
 struct RunningKernel {

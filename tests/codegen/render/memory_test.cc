@@ -121,6 +121,27 @@ TEST_P(MemoryTest, OneGateForAVector) {
   EXPECT_EQ(y.values(), (std::vector<i32>{1, 2, 3, 4, 7, 7, 7, 7}));
 }
 
+TEST_P(MemoryTest, SomeVectorsAreWhole) {
+  ProgramBuilder b;
+  DType l = dt::i64.with_lanes(8);
+  UOp out = b.param(dt::f32, 21, true), in = b.param(dt::f32, 8), stored = b.param(dt::bool_, 3);
+  UOp i = b.range(0, b.number(3));
+  UOp at = b.op(Op::Mul, dt::i64, {i, b.number(8)});
+  UOp x = b.load(b.index(in, b.number(0)), 8);
+  UOp lanes = b.op(Op::Ramp, l, {at}, {1});
+  UOp limit = b.op(Op::Splat, l, {b.number(21)});
+  UOp inside = b.op(Op::CmpLt, dt::bool_.with_lanes(8), {lanes, limit});
+  UOp all = b.op(Op::Splat, dt::bool_.with_lanes(8), {b.load(b.index(stored, i))});
+  UOp gate = b.op(Op::And, dt::bool_.with_lanes(8), {inside, all});
+  b.end(b.store(b.gated(out, at, gate), x), i);
+  RunningKernel kernel = compile(b);
+  Guarded<f32> x8({1, 2, 3, 4, 5, 6, 7, 8}), y(std::vector<f32>(21, 0));
+  std::vector<u8> on = {1, 0, 1};
+  kernel({y.data(), x8.data(), on.data()});
+  EXPECT_EQ(y.values(),
+            (std::vector<f32>{1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5}));
+}
+
 TEST_P(MemoryTest, ThreeLanesTouchThreeElements) {
   ProgramBuilder b;
   DType v = dt::f32.with_lanes(3);
@@ -180,6 +201,7 @@ TEST_P(MemoryTest, BoolLanes) {
 }
 
 INSTANTIATE_CPU_TARGETS(MemoryTest);
+INSTANTIATE_TEST_SUITE_P(Level, MemoryTest, ::testing::Values(kAvx2));
 
 }  // namespace
 }  // namespace doorbell::codegen::testing
