@@ -40,7 +40,7 @@ constexpr Collective kCollectives[] = {
 struct Options {
   std::vector<std::string> only;
   std::vector<u64> sizes{8, 1024, 65536, 1 << 20, 16 << 20};
-  bool as_json = false, is_step = false;
+  bool as_json = false, is_step = false, is_model = false;
   Sampling sampling{.runs = 200};
   f64 timeout_s = 60;
 };
@@ -56,7 +56,8 @@ COLUMNS
 Bytes are those of what a process gives; of alltoall, those for one process. Calls are made in
 turn, each after a barrier; times are medians of rank 0. With --step: products alone, sums of their
 results over the processes alone, both in one captured function, and the share of the sums' time
-that the step does not show.
+that the step does not show. With --model: from what a product, a short and a long sum take here,
+what the step would take on up to 1,024 processes, each with as much work (docs/distributed.md).
 
 EXAMPLES
   mpirun -n 2 doorbell bench collectives
@@ -118,7 +119,10 @@ Table measure(const Options& options) {
 
 int run(const Options& options) {
   dist::init({.timeout_s = options.timeout_s});
-  Table table = options.is_step ? measure_step(options.sampling.runs) : measure(options);
+  const usize runs = options.sampling.runs;
+  Table table = options.is_model  ? model_scaling(runs)
+                : options.is_step ? measure_step(runs)
+                                  : measure(options);
   table.facts = {machine(), runtime::process_link()->name()};
   if (dist::rank() != 0) return 0;
   if (options.as_json)
@@ -150,8 +154,13 @@ void add_collectives(CLI::App* app, int* status) {
   command->add_option("--runs", options->sampling.runs, "Samples per figure, 200 by default")
       ->check(CLI::Range(1, 1000000))
       ->option_text("N");
-  command->add_flag("--step", options->is_step,
-                    "Instead, a step of training: how much of its sums is hidden behind products");
+  CLI::Option* step = command->add_flag(
+      "--step", options->is_step,
+      "Instead, a step of training: how much of its sums is hidden behind products");
+  command
+      ->add_flag("--model", options->is_model,
+                 "Instead, a model of that step on up to 1,024 processes")
+      ->excludes(step);
   command->add_flag("--json", options->as_json, "Print JSON");
   command->footer(kExplanation);
   command->callback([options, status] { *status = run(*options); });

@@ -9,13 +9,11 @@
 namespace doorbell::tools {
 namespace {
 
-constexpr i64 kLayers = 8;
-
 // Of each layer the product that its weights' gradient would be.
 std::vector<Tensor> gradients(const Tensor& x, const Tensor& w) {
   std::vector<Tensor> found;
   Tensor h = x;
-  for (i64 i = 0; i < kLayers; ++i) {
+  for (i64 i = 0; i < kStepLayers; ++i) {
     const Tensor next = h.matmul(w).contiguous();
     found.push_back(h.t().matmul(next).contiguous());
     h = next;
@@ -29,15 +27,18 @@ std::vector<Tensor> summed(const std::vector<Tensor>& parts) {
   return sums;
 }
 
-std::vector<Cell> row(i64 width, i64 batch, usize rounds) {
-  const Tensor x = Tensor::full({batch, width}, 0.5).contiguous().realize();
+}  // namespace
+
+StepTimes measure(const Step& step, usize rounds) {
+  const i64 width = step.width;
+  const Tensor x = Tensor::full({step.batch, width}, 0.5).contiguous().realize();
   const Tensor w =
       Tensor::full({width, width}, 1.0 / static_cast<f64>(width)).contiguous().realize();
   std::vector<Tensor> parts;
-  for (i64 i = 0; i < kLayers; ++i)
+  for (i64 i = 0; i < kStepLayers; ++i)
     parts.push_back(Tensor::full({width, width}, static_cast<f64>(i)).contiguous().realize());
   auto compute = jit([&](const Tensor& given) { return gradients(given, w); });
-  auto step = jit([&](const Tensor& given) { return summed(gradients(given, w)); });
+  auto both = jit([&](const Tensor& given) { return summed(gradients(given, w)); });
   auto exchange = jit([&](const Tensor& given) {
     std::vector<Tensor> each = parts;
     each[0] = given;
@@ -48,28 +49,37 @@ std::vector<Cell> row(i64 width, i64 batch, usize rounds) {
     engine::synchronize();
   };
   const std::vector<f64> medians = in_turn(
-      {[&] { call(compute, x); }, [&] { call(exchange, parts[0]); }, [&] { call(step, x); }},
+      {[&] { call(compute, x); }, [&] { call(exchange, parts[0]); }, [&] { call(both, x); }},
       rounds);
-  const f64 hidden = (medians[0] + medians[1] - medians[2]) / medians[1] * 100;
-  return {fmt::format("{} x {} of {}", kLayers, width * width * 4, batch),
-          medians[0],
-          medians[1],
-          medians[2],
-          dist::world_size() == 1 ? Cell() : Cell(hidden),
-          static_cast<f64>(rounds)};
+  return {medians[0], medians[1], medians[2]};
 }
 
-}  // namespace
+f64 allreduce_us(i64 bytes, usize rounds) {
+  const Tensor x = Tensor::full({bytes / 4}, 1.0).contiguous().realize();
+  auto captured = jit([](const Tensor& given) { return dist::all_reduce(given); });
+  return in_turn({[&] {
+                   captured(x);
+                   engine::synchronize();
+                 }},
+                 rounds)[0];
+}
 
 Table measure_step(usize rounds) {
   Table table;
   table.title = fmt::format("a step of {} processes", dist::world_size());
   table.columns = {"what", "compute us", "exchange us", "step us", "hidden %", "samples"};
   table.notes = {
-      fmt::format("{} products, of each a sum over the processes of so many bytes", kLayers),
+      fmt::format("{} products, of each a sum over the processes of so many bytes", kStepLayers),
       "hidden: (compute + exchange - step) / exchange"};
-  for (const auto& [width, batch] : {std::pair<i64, i64>{128, 256}, {256, 512}, {512, 512}})
-    table.rows.push_back(row(width, batch, rounds));
+  for (const Step& step : kSteps) {
+    const StepTimes times = measure(step, rounds);
+    const f64 hidden =
+        (times.compute_us + times.exchange_us - times.step_us) / times.exchange_us * 100;
+    table.rows.push_back({fmt::format("{} x {} of {}", kStepLayers, step.sum_bytes(), step.batch),
+                          times.compute_us, times.exchange_us, times.step_us,
+                          dist::world_size() == 1 ? Cell() : Cell(hidden),
+                          static_cast<f64>(rounds)});
+  }
   return table;
 }
 
