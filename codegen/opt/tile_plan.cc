@@ -337,6 +337,8 @@ Plan Blocking::plan() const {
   made.push_back({OptOp::Vector, c_.j.id(), lanes_});
   if (streams_) {
     made.push_back({OptOp::Unroll, c_.k.id(), kc_});
+    // Rows of a power of two apart fall into the same sets of the caches; those of a tile do not.
+    if (mt_ > kFewRows) made.push_back({OptOp::Stage, c_.a->memory.arg(0), parts_});
   } else {
     made.push_back({OptOp::Stage, c_.a->memory.arg(0), parts_});
     made.push_back({OptOp::Stage, c_.b->memory.arg(0), parts_});
