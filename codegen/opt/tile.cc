@@ -47,7 +47,8 @@ using core::UOp;
 namespace {
 
 constexpr i64 kMostUnrolled = 8;
-constexpr i64 kHeavyEpilogue = 8;  // nodes that would be repeated for each register
+constexpr i64 kMostTaps = 9, kFewSums = 128;  // unrolled, where a register tile is of few elements
+constexpr i64 kHeavyEpilogue = 8;             // nodes that would be repeated for each register
 
 }  // namespace
 
@@ -305,7 +306,12 @@ UOp Tiled::reduce_depth(RangeList* over) {
     loops.clear();
     const std::vector<i64> extents = *block_extents(info, k, kc);
     for (i64 extent : extents) loops.push_back({AxisType::Reduce, extent});
-    if (loops.back().second <= kMostUnrolled) loops.back().first = AxisType::Unroll;
+    // Three taps of a small tile take little longer than leaving a loop over three rows of them.
+    const bool is_small = upcast * lanes <= kFewSums;
+    const i64 last = loops.back().second;
+    if (last <= kMostUnrolled) loops.back().first = AxisType::Unroll;
+    if (usize n = loops.size() - 1; is_small && n > 1 && loops[n - 1].second * last <= kMostTaps)
+      loops[n - 1].first = AxisType::Unroll;
   }
   UOp in_k = rw.index(0);
   for (const auto& [type, size] : loops) {
