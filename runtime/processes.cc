@@ -2,10 +2,12 @@
 #include "runtime/processes.h"
 
 #include "base/os/host.h"
+#include "base/util/first_error.h"
 #include "base/util/try.h"
 #include "drivers/mpi/communicator.h"
 #include "drivers/mpi/find_module.h"
 #include "runtime/environment.h"
+#include "runtime/siblings.h"
 
 namespace doorbell::runtime {
 namespace {
@@ -20,6 +22,13 @@ struct Launcher {
 constexpr Launcher kLaunchers[] = {{"OMPI_COMM_WORLD_RANK", "Open MPI's mpirun"},
                                    {"PMIX_RANK", "a launcher of PMIx"},
                                    {"PMI_RANK", "a launcher of PMI"}};
+
+// MPI does not know who is missing before it has started.
+Error told_who(Error error) {
+  const std::string missing = missing_siblings(os::host_files(), process_environment());
+  if (!missing.empty()) error.message += ": " + missing;
+  return error;
+}
 
 constinit mpi::Link* joined_by = nullptr;
 
@@ -49,10 +58,17 @@ Result<core::Communicator*> connect_processes(const dist::InitOptions& options) 
   if (link_options.modules.empty())
     return fail(ErrorKind::Unsupported,
                 "this build has no MPI: build it with -Dmpi=enabled, where mpi.h is installed");
-  TRY(mpi::Link * link, mpi::Link::open(link_options, os::host_clock()));
-  joined_by = link;
+  // A start that the others did not take part in goes on: MPI cannot start again.
+  static FirstError& lost = *new FirstError;
+  TRY(lost.check());
+  Result<mpi::Link*> link = mpi::Link::open(link_options, os::host_clock());
+  if (!link) {
+    if (link.error().kind == ErrorKind::Timeout) lost.set(told_who(link.error()));
+    return lost.is_set() ? lost.check().error() : link.error();
+  }
+  joined_by = *link;
   // Never freed: work may outlive main().
-  static mpi::MpiCommunicator& communicator = *new mpi::MpiCommunicator(*link);
+  static mpi::MpiCommunicator& communicator = *new mpi::MpiCommunicator(**link);
   return &communicator;
 }
 

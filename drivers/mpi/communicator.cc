@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/util/log.h"
 #include "base/util/try.h"
 
 namespace doorbell::mpi {
@@ -71,6 +72,17 @@ class HostBytes {
   std::vector<u8> copy_;
 };
 
+// What an operation that failed may still read and write. Nothing ends one that others do not.
+struct Unfinished {
+  core::Ref<core::Buffer> to, from;
+  HostBytes from_bytes, to_bytes;
+};
+
+void keep_for_good(Unfinished memory) {
+  static std::vector<Unfinished>& kept = *new std::vector<Unfinished>;  // of the queue's thread
+  kept.push_back(std::move(memory));
+}
+
 class MpiProgram final : public core::Program {
  public:
   MpiProgram(Link& link, Exchange exchange, Element element, Combine combine)
@@ -81,13 +93,18 @@ class MpiProgram final : public core::Program {
         what_(core::describe(exchange_)) {}
 
   Result<void> launch(std::span<const core::BufferView> buffers, std::span<const i64>) override {
+    TRY(link_.check());
     TRY(HostBytes from, HostBytes::of(buffers[1], exchange_.bytes, true));
     TRY(HostBytes to, HostBytes::of(buffers[0], result_bytes(), false));
     TRY(const Group group, link_.group(exchange_.ranks));
     const Link::Start start = [&](const MpiApi& api, Pending* pending) {
       return begin(api, group, from.data(), to.data(), pending);
     };
-    TRY(link_.run(start, what_, exchange_.ranks));
+    if (Result<void> done = link_.run(start, what_, exchange_.ranks); !done) {
+      keep_for_good({core::Ref<core::Buffer>(buffers[0].buffer),
+                     core::Ref<core::Buffer>(buffers[1].buffer), std::move(from), std::move(to)});
+      return done;
+    }
     return to.write_back();
   }
 
@@ -149,9 +166,15 @@ Result<void> RemoteMemory::copy_out(void* to, const core::Allocation&, i64, i64 
       return api.receive(kWorld, static_cast<u8*>(to) + done, std::min(kPiece, bytes - done), rank_,
                          kData, pending);
     };
-    TRY(link_.run(start, fmt::format("a message from rank {}", rank_), {rank_}));
+    TRY(link_.run(start, fmt::format("a message from rank {}", rank_), {rank_},
+                  Link::Kind::Receive));
   }
   return {};
+}
+
+// At the end of the process, where nobody is left to catch an error.
+void MpiCommunicator::leave() {
+  if (const Result<void> left = link_.leave(); !left) log().error("{}", left.error().message);
 }
 
 MpiCommunicator::MpiCommunicator(Link& link)

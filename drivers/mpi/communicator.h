@@ -89,7 +89,7 @@ class MpiCommunicator final : public core::Communicator {
   core::Device& device() override { return device_; }
   Result<std::unique_ptr<core::Program>> load(const core::Exchange& exchange) override;
   Result<std::unique_ptr<core::Device>> open_remote(core::DeviceSpec spec, int rank) override;
-  void leave() override { link_.leave(); }
+  void leave() override;
 
  private:
   Link& link_;

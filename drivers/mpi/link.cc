@@ -1,11 +1,10 @@
-// Operations, waiting, and asking who is missing.
+// Operations, waiting, and the thread that answers.
 #include "drivers/mpi/link.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <numeric>
 
 #include "base/util/try.h"
@@ -14,21 +13,29 @@ namespace doorbell::mpi {
 namespace {
 
 // A process that is asked answers within this, unless it is stopped or dead.
-constexpr auto kWatchEach = std::chrono::milliseconds(20);
+constexpr u64 kWatchEach_ns = 20'000'000;
+constexpr std::chrono::nanoseconds kWatchEach(kWatchEach_ns);
 // Whoever waits longer asks, again each time that this has passed.
-constexpr u64 kAskEach_ns = 200'000'000;
+constexpr u64 kAskEach_ns = 500'000'000;
 constexpr u64 kMaxAwake_ns = 1'000'000'000;
-constexpr u64 kMaxTurn_ns = 100'000'000;
-constexpr u64 kMaxAsk = 64;  // processes that are asked
-// Of at least eight questions in a row: then a process does not answer.
-constexpr u32 kUnanswered = 4;
 
-std::string list(const std::vector<int>& ranks) {
-  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
-  for (usize i = 0; i < ranks.size(); ++i)
-    text += fmt::format("{}{}", i == 0 ? "" : i + 1 == ranks.size() ? " and " : ", ", ranks[i]);
-  return text;
-}
+// How long one has waited. While this process was itself stopped, it did not wait for others.
+class Patience {
+ public:
+  explicit Patience(os::Clock& clock) : clock_(clock), last_(clock.now_ns()) {}
+
+  u64 waited_ns() {
+    constexpr u64 kMaxTurn_ns = 100'000'000;
+    const u64 now = clock_.now_ns();
+    waited_ += std::min(now - last_, kMaxTurn_ns);
+    last_ = now;
+    return waited_;
+  }
+
+ private:
+  os::Clock& clock_;
+  u64 last_, waited_ = 0;
+};
 
 }  // namespace
 
@@ -41,96 +48,166 @@ Result<Link*> Link::open(const LinkOptions& options, os::Clock& clock) {
   TRY(auto* table, library->function<const MpiApi*()>(kMpiApiSymbol));
   const MpiApi& api = *table();
   auto* link = new Link(api, api.name(), options.timeout_ns, clock);
-  if (const int code = api.start(&link->job_)) return link->error_of(code, "starting MPI");
-  link->peers_.resize(static_cast<usize>(link->job_.size));
-  if (link->job_.size > 1) link->watcher_ = std::thread([link] { link->watch(); });
+  link->thread_ = std::thread([link] { link->serve(); });
+  const auto ends = [](void* context) { static_cast<Link*>(context)->is_ended(); };
+  const Call start = [link, ends](const MpiApi& mpi) {
+    if (const int code = mpi.start(&link->job_, ends, link)) return code;
+    link->peers_ = Peers(link->job_.rank, link->job_.size);
+    return 0;
+  };
+  TRY(link->block(start, "starting MPI",
+                  "the other processes, of which one is dead, stopped, or has not come"));
+  std::lock_guard lock(link->thread_mutex_);
+  link->answers_ = link->job_.size > 1;
   return link;
 }
 
-Error Link::error_of(int code, const std::string& what) const {
+std::vector<int> Link::everyone() const {
+  std::vector<int> ranks(static_cast<usize>(job_.size));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return ranks;
+}
+
+Error Link::error_of(int code, const std::string& what, const std::vector<int>& ranks) const {
   char text[256];
   api_.message(code, text, sizeof text);
-  return fail(ErrorKind::DeviceLost, "{} ({}) on rank {}: {}", what, name_, job_.rank, text);
+  const std::string whom = ranks.empty() ? "" : " with " + list_ranks(ranks);
+  return fail(ErrorKind::DeviceLost, "{}{} ({}) on rank {}: {}", what, whom, name_, job_.rank,
+              text);
 }
 
 Result<Group> Link::group(const std::vector<int>& ranks) {
-  std::vector<int> all(static_cast<usize>(job_.size));
-  std::iota(all.begin(), all.end(), 0);
-  if (ranks == all) return kWorld;
-  std::lock_guard lock(api_mutex_);
+  if (ranks == everyone()) return kWorld;
   for (const auto& [known, group] : groups_)
     if (known == ranks) return group;
-  Group made = 0;
-  if (const int code = api_.group(ranks.data(), static_cast<int>(ranks.size()), &made))
-    return error_of(code, "making a group of " + list(ranks));
-  groups_.emplace_back(ranks, made);
-  return made;
+  const std::string what = "making a group of " + list_ranks(ranks);
+  TRY(gather_here(ranks, what));
+  const auto made = std::make_shared<Group>(0);
+  const Call make = [ranks, made](const MpiApi& api) {
+    return api.group(ranks.data(), static_cast<int>(ranks.size()), made.get());
+  };
+  TRY(block(make, what, list_ranks(ranks)));
+  groups_.emplace_back(ranks, *made);
+  return *made;
 }
 
-Result<void> Link::run(const Start& start, const std::string& what, const std::vector<int>& ranks) {
+// Nobody begins what blocks before all are there to do it.
+Result<void> Link::gather_here(const std::vector<int>& ranks, const std::string& what) {
+  static constinit char byte = 0;  // outlives what is not awaited to the end
+  const auto send = [&](int rank) {
+    return run([rank](const MpiApi& api,
+                      Pending* made) { return api.send(kWatch, &byte, 1, rank, kHere, made); },
+               what, ranks);
+  };
+  const auto receive = [&](int rank) {
+    return run([rank](const MpiApi& api,
+                      Pending* made) { return api.receive(kWatch, &byte, 1, rank, kHere, made); },
+               what, ranks, Kind::Receive);
+  };
+  if (job_.rank != ranks[0]) {
+    TRY(send(ranks[0]));
+    return receive(ranks[0]);
+  }
+  for (usize i = 1; i < ranks.size(); ++i) TRY(receive(ranks[i]));
+  for (usize i = 1; i < ranks.size(); ++i) TRY(send(ranks[i]));
+  return {};
+}
+
+Result<void> Link::run(const Start& start, const std::string& what, const std::vector<int>& ranks,
+                       Kind kind) {
   TRY(failure_.check());
-  operations_.fetch_add(1);
   Pending pending = 0;
   {
     std::lock_guard lock(api_mutex_);
+    peers_.begin(ranks);
     if (const int code = start(api_, &pending)) {
-      const Error error = error_of(code, what);
-      fail_all(error);
-      return error;
+      peers_.end();
+      return fail_all(error_of(code, what, ranks));
     }
   }
-  return wait(pending, what, ranks);
+  Result<void> done = wait(pending, what, ranks);
+  std::lock_guard lock(api_mutex_);
+  peers_.end();
+  if (!done && kind == Kind::Receive) api_.cancel(pending);
+  return done;
 }
 
 Result<void> Link::plain(Plain what, const void* from, void* to, i64 bytes) {
   std::lock_guard lock(api_mutex_);
-  if (const int code = api_.plain(what, from, to, bytes)) return error_of(code, "a plain call");
+  if (const int code = api_.plain(what, from, to, bytes)) return error_of(code, "a plain call", {});
   return {};
 }
 
-Result<bool> Link::is_done(Pending pending, const std::string& what) {
+Result<bool> Link::is_done(Pending pending, const std::string& what,
+                           const std::vector<int>& ranks) {
   std::lock_guard lock(api_mutex_);
   bool done = false;
-  if (const int code = api_.test(pending, &done)) {
-    const Error error = error_of(code, what);
-    fail_all(error);
-    return error;
-  }
+  if (const int code = api_.test(pending, &done)) return fail_all(error_of(code, what, ranks));
   return done;
 }
 
 Result<void> Link::wait(Pending pending, const std::string& what, const std::vector<int>& ranks) {
   constexpr u32 kLookEach = 16, kSpins = 2000;  // turns
   const u64 ask_each = std::min(kAskEach_ns, timeout_ns_ / 8);
-  u64 last = clock_.now_ns(), waited = 0, asked = 0;
+  Patience patience(clock_);
+  u64 asked = 0, heard = 0;
   for (u32 turn = 0;; ++turn) {
-    TRY(const bool done, is_done(pending, what));
+    TRY(const bool done, is_done(pending, what, ranks));
     if (done) [[likely]]
       return {};
-    // Messages move only while someone looks, so this stays awake, as MPI's blocking calls do.
-    if (turn % kLookEach != kLookEach - 1) continue;
-    if (waited > kMaxAwake_ns)
+    // Messages move only while someone looks, so this stays awake, as MPI's blocking calls do. Once
+    // it offers its processor to kernels, a single look may take long.
+    const bool rests = turn % kLookEach == kLookEach - 1;
+    if (!rests && turn <= kSpins) continue;
+    const u64 waited = patience.waited_ns();
+    if (rests && waited > kMaxAwake_ns)
       std::this_thread::sleep_for(std::chrono::microseconds(50));
-    else if (turn > kSpins)  // kernels may be waiting for this processor
+    else if (rests && turn > kSpins)
       std::this_thread::yield();
+    // Not left to the thread, which hardly gets the lock while this looks again and again.
+    if (waited - heard > kWatchEach_ns) {
+      std::lock_guard lock(api_mutex_);
+      answer_all();
+      heard = waited;
+    }
     TRY(failure_.check());
-    // While this process was itself stopped, it did not wait for others.
-    const u64 now = clock_.now_ns();
-    waited += std::min(now - last, kMaxTurn_ns);
-    last = now;
     if (waited - asked > ask_each) {
-      ask(ranks, asked == 0);
+      ask();
       asked = waited;
     }
     if (waited <= timeout_ns_) continue;
     std::lock_guard lock(api_mutex_);
-    const Error error = missing(what, ranks);
-    fail_all(error);
-    return error;
+    return fail_all(peers_.missing(what, static_cast<f64>(timeout_ns_) / 1e9));
   }
 }
 
-// The lock of MPI is held by the caller of all that follow, but ask() and watch().
+Result<void> Link::block(Call call, const std::string& what, const std::string& whom) {
+  Patience patience(clock_);
+  std::unique_lock lock(thread_mutex_);
+  call_ = std::move(call);
+  thread_changed_.notify_all();
+  while (call_) {
+    call_ended_.wait_for(lock, kWatchEach);
+    if (!call_ || patience.waited_ns() <= timeout_ns_) continue;
+    // The thread has MPI for good, so the others are not told: it does not answer them either.
+    const Error error = fail(ErrorKind::Timeout, "{} waited {:g} s for {}", what,
+                             static_cast<f64>(timeout_ns_) / 1e9, whom);
+    failure_.set(error);
+    is_stuck_ = true;
+    return error;
+  }
+  if (call_code_ == 0) return {};
+  const Error error = error_of(call_code_, what, {});
+  failure_.set(error);
+  return error;
+}
+
+void Link::ask() {
+  std::lock_guard lock(api_mutex_);
+  for (const int rank : peers_.to_ask()) post(rank, kAsk, "?");
+}
+
+// The lock of MPI is held by the caller of those that follow, up to serve().
 void Link::post(int rank, Tag tag, std::string data) {
   auto kept = std::make_unique<std::string>(std::move(data));
   Pending pending = 0;
@@ -139,45 +216,33 @@ void Link::post(int rank, Tag tag, std::string data) {
     outgoing_.push_back({pending, std::move(kept)});
 }
 
-void Link::ask(const std::vector<int>& ranks, bool is_first) {
-  std::lock_guard lock(api_mutex_);
-  for (usize i = 0; i < std::min<usize>(ranks.size(), kMaxAsk); ++i) {
-    if (ranks[i] == job_.rank) continue;
-    Peer& peer = peers_[static_cast<usize>(ranks[i])];
-    peer.unanswered = is_first ? 1 : peer.unanswered + 1;
-    post(ranks[i], kAsk, "?");
-  }
-}
-
-// Who does not answer; else who is behind; else all of them.
-Error Link::missing(const std::string& what, const std::vector<int>& ranks) {
-  const u64 own = operations_.load();
-  std::vector<int> silent, behind;
-  for (int rank : ranks) {
-    if (rank == job_.rank) continue;
-    const Peer& peer = peers_[static_cast<usize>(rank)];
-    if (peer.unanswered >= kUnanswered)
-      silent.push_back(rank);
-    else if (peer.operations < own)
-      behind.push_back(rank);
-  }
-  const f64 seconds = static_cast<f64>(timeout_ns_) / 1e9;
-  if (!silent.empty())
-    return fail(ErrorKind::Timeout, "{} waited {:g} s for {}, which {} not answer: dead or stopped",
-                what, seconds, list(silent), silent.size() == 1 ? "does" : "do");
-  if (!behind.empty())
-    return fail(ErrorKind::Timeout,
-                "{} waited {:g} s for {}, which {} at work in exchange {}, this one in {}", what,
-                seconds, list(behind), behind.size() == 1 ? "is" : "are",
-                peers_[static_cast<usize>(behind[0])].operations, own);
-  return fail(ErrorKind::Timeout, "{} waited {:g} s for {}", what, seconds, list(ranks));
-}
-
-void Link::fail_all(const Error& error) {
-  if (!failure_.set(error)) return;
+// Returns what the others are told: the error that came first.
+Error Link::fail_all(Error error) {
+  if (!failure_.set(error)) return failure_.check().error();
   const std::string text = fmt::format("rank {} gave up: {}", job_.rank, error.message);
-  for (int rank = 0; rank < job_.size; ++rank)
+  for (const int rank : everyone())
     if (rank != job_.rank) post(rank, kGivesUp, text);
+  return error;
+}
+
+void Link::receive_all(Tag tag) {
+  bool found = false;
+  int rank = 0;
+  i64 bytes = 0;
+  while (api_.probe(kWatch, tag, &found, &rank, &bytes) == 0 && found) {
+    std::string data(static_cast<usize>(bytes), 0);
+    Pending pending = 0;
+    if (api_.receive(kWatch, data.data(), bytes, rank, tag, &pending) != 0) return;
+    bool done = false;  // it has arrived: this ends at once
+    while (api_.test(pending, &done) == 0 && !done) {
+    }
+    if (tag == kAsk)
+      post(rank, kAnswer, peers_.answer());
+    else if (tag == kAnswer)
+      peers_.answered(rank, data);
+    else
+      failure_.set(fail(ErrorKind::DeviceLost, "{}", data));
+  }
 }
 
 // Answers what others ask, and learns that one gave up.
@@ -186,56 +251,76 @@ void Link::answer_all() {
     bool done = false;
     return api_.test(message.pending, &done) != 0 || done;
   });
-  for (const Tag tag : {kAsk, kAnswer, kGivesUp}) {
-    bool found = false;
-    int rank = 0;
-    i64 bytes = 0;
-    while (api_.probe(kWatch, tag, &found, &rank, &bytes) == 0 && found) {
-      std::string data(static_cast<usize>(bytes), 0);
-      Pending pending = 0;
-      if (api_.receive(kWatch, data.data(), bytes, rank, tag, &pending) != 0) return;
-      bool done = false;  // it has arrived: this ends at once
-      while (api_.test(pending, &done) == 0 && !done) {
-      }
-      if (tag == kAsk) {
-        post(rank, kAnswer, std::to_string(operations_.load()));
-      } else if (tag == kAnswer) {
-        peers_[static_cast<usize>(rank)] = {0, std::strtoull(data.c_str(), nullptr, 10)};
-      } else {
-        failure_.set(fail(ErrorKind::DeviceLost, "{}", data));
-      }
-    }
-  }
+  for (const Tag tag : {kAsk, kAnswer, kGivesUp}) receive_all(tag);
 }
 
-void Link::watch() {
-  std::unique_lock stop(stop_mutex_);
+void Link::serve() {
+  std::unique_lock lock(thread_mutex_);
   while (!stops_) {
-    stop_changed_.wait_for(stop, kWatchEach);
-    std::lock_guard lock(api_mutex_);
-    answer_all();
+    if (call_) {
+      const Call call = call_;
+      lock.unlock();
+      int code = 0;
+      {
+        std::lock_guard mpi(api_mutex_);
+        code = call(api_);
+      }
+      lock.lock();
+      call_code_ = code;
+      call_ = {};
+      call_ended_.notify_all();
+    } else if (answers_) {
+      thread_changed_.wait_for(lock, kWatchEach);
+      std::lock_guard mpi(api_mutex_);
+      answer_all();
+      // Whatever still comes would go to memory that is used otherwise by now.
+      if (failure_.is_set() && outgoing_.empty()) answers_ = false;
+    } else {
+      thread_changed_.wait(lock);
+    }
   }
 }
 
-void Link::leave() {
-  bool all_there = job_.size == 1;
-  if (job_.size > 1 && !failure_.is_set()) {
-    std::vector<int> ranks(static_cast<usize>(job_.size));
-    std::iota(ranks.begin(), ranks.end(), 0);
-    const Start start = [](const MpiApi& api, Pending* made) { return api.barrier(kWatch, made); };
-    all_there = run(start, "leaving", ranks).has_value();
+// The thread uses MPI no more afterwards, unless it is in a call that does not end.
+void Link::stop_thread() {
+  {
+    std::lock_guard lock(thread_mutex_);
+    stops_ = true;
+    if (is_stuck_) return thread_.detach();
   }
-  if (watcher_.joinable()) {
-    {
-      std::lock_guard lock(stop_mutex_);
-      stops_ = true;
-    }
-    stop_changed_.notify_all();
-    watcher_.join();
+  thread_changed_.notify_all();
+  thread_.join();
+}
+
+Result<void> Link::meet_to_leave() {
+  if (job_.size == 1) return {};
+  const std::vector<int> all = everyone();
+  const Start start = [](const MpiApi& api, Pending* made) { return api.barrier(kWatch, made); };
+  return run(start, "leaving", all);
+}
+
+Result<void> Link::leave() {
+  if (has_left_.exchange(true)) return {};
+  const bool has_failed = failure_.is_set();
+  Result<void> left = has_failed ? Result<void>() : meet_to_leave();
+  {
+    std::lock_guard lock(thread_mutex_);
+    answers_ = false;  // nobody asks any more
   }
-  std::lock_guard lock(api_mutex_);
   // Without the others it would wait for them.
-  if (all_there) api_.end();
+  if (!has_failed && left)
+    left = block([](const MpiApi& api) { return api.end(); }, "leaving MPI", "the other processes");
+  failure_.set(fail(ErrorKind::Unsupported, "this process has left the others"));
+  stop_thread();
+  return left;
+}
+
+// By whoever ends MPI, while it works.
+void Link::is_ended() {
+  if (has_left_.exchange(true)) return;
+  if (!failure_.is_set()) (void)meet_to_leave();  // whoever ends MPI cannot be told
+  failure_.set(fail(ErrorKind::Unsupported, "MPI was ended by another part of this program"));
+  stop_thread();
 }
 
 }  // namespace doorbell::mpi

@@ -29,9 +29,15 @@ std::unique_ptr<CommandBuffer> LaunchExecutor::make_commands() {
 Result<void> LaunchExecutor::usable() { return device_.usable(); }
 
 const u64* LaunchExecutor::run(const u64* at, const u64* end, Position position, Caller caller) {
+  begin(position, caller);
+  return run_commands(*this, at, end, position);
+}
+
+// Of a device that cannot be used nothing runs, and signals are raised, because others may wait.
+void LaunchExecutor::begin(Position position, Caller caller) {
   position_ = position;
   caller_ = caller;
-  return run_commands(*this, at, end, position);
+  if (failed_at_ != position) note(device_.usable());
 }
 
 void LaunchExecutor::note(Result<void> done) {
@@ -63,8 +69,7 @@ void LaunchExecutor::exec(Command command, Position) {
 
 const u64* LaunchExecutor::run_resident(ResidentWords& words, const u64* at, const u64* end,
                                         Position position, Caller caller) {
-  position_ = position;
-  caller_ = caller;
+  begin(position, caller);
   if (words.compiled == nullptr) {
     words.compiled = std::make_unique<LaunchReplay>();
     return run_commands(*this, at, end, position);
@@ -129,6 +134,7 @@ void LaunchExecutor::write(Command command) {
 
 void LaunchExecutor::signal(Command command) {
   SignalCell& cell = *command.pointer<SignalCell>(0);
+  if (failed_at_ == position_ && !device_.usable()) return raise(cell, command.operand(1));
   device_.submit_launches();
   const u64 value = command.operand(1), launch = device_.last_launch();
   if (launch == 0) {
@@ -146,7 +152,7 @@ void LaunchExecutor::signal(Command command) {
 }
 
 void LaunchExecutor::timestamp(Command command) {
-  note(device_.finish());
+  if (device_.usable()) note(device_.finish());
   *command.pointer<u64>(0) = clock_.now_ns();
 }
 

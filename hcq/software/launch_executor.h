@@ -49,6 +49,7 @@ class LaunchExecutor final : public Executor {
     u64 launch;  // which must have finished
     Position position;
   };
+  void begin(Position position, Caller caller);
   // So that the list stays short where nobody waits, and asking costs little.
   static constexpr usize kPollEach = 128;
   // False: the launches must be made one by one.

@@ -50,7 +50,10 @@ SoftwareQueue::~SoftwareQueue() {
 }
 
 Result<void> SoftwareQueue::write(std::span<const Segment> segments, Position end) {
-  TRY(failure());
+  // Only skip() writes unbound words alone: other queues may wait for that end, even where the
+  // device cannot be used any more.
+  const bool is_end = segments.size() == 1 && segments[0].resident == nullptr;
+  TRY(is_end ? own_failure() : failure());
   if (segments.size() == 1 && segments[0].resident != nullptr) {
     TRY(const bool is_done, run_here(*segments[0].resident, end));
     if (is_done) return {};
@@ -153,10 +156,14 @@ void SoftwareQueue::wake_thread() {
   wake_.notify_one();
 }
 
-Result<void> SoftwareQueue::failure() {
+Result<void> SoftwareQueue::own_failure() {
   if (process_.load(std::memory_order_acquire) != os::fork_depth()) [[unlikely]]
     leave_parent();
-  TRY(Queue::failure());
+  return Queue::failure();
+}
+
+Result<void> SoftwareQueue::failure() {
+  TRY(own_failure());
   return executor_->usable();
 }
 

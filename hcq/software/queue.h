@@ -58,6 +58,8 @@ class SoftwareQueue final : public Queue {
 
   SoftwareQueue(Parts parts, Timeline timeline, std::unique_ptr<Executor> executor, u64 inline_ns);
 
+  Result<void> own_failure();
+
   // ---- the submitter, under the lock of the queue -----------------------------------------------
   Result<bool> run_here(ResidentWords& bound, Position end);
   Result<void> add(const Entry& entry);

@@ -47,6 +47,7 @@ void define_distributed(nb::module_& module) {
       "_dist_init", [](f64 timeout_s) { dist::init({.timeout_s = timeout_s}); },
       nb::arg("timeout_s"), nb::call_guard<Unlocked>());
   module.def("_dist_is_initialized", &dist::is_initialized);
+  module.def("_dist_destroy", &dist::destroy, nb::call_guard<Unlocked>());
   module.def("_dist_rank", &dist::rank);
   module.def("_dist_world_size", &dist::world_size);
   module.def("_dist_local_rank", &dist::local_rank);

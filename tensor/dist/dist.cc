@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <mutex>
 
@@ -24,6 +25,7 @@ using core::Op;
 namespace {
 
 constinit detail::Connect connect_function = nullptr;
+constinit std::atomic<bool> is_destroyed{false};
 
 core::Communicator* others() { return core::Registry::instance().communicator(); }
 
@@ -65,6 +67,8 @@ void init(const InitOptions& options) {
   static std::mutex& mutex = *new std::mutex;
   std::lock_guard lock(mutex);
   if (is_initialized()) return;
+  if (is_destroyed)
+    throw fail(ErrorKind::Unsupported, "this process has left the others, and cannot join again");
   if (!(options.timeout_s > 0))
     throw fail(ErrorKind::Invalid, "a timeout of {} s", options.timeout_s);
   if (connect_function == nullptr)
@@ -73,7 +77,15 @@ void init(const InitOptions& options) {
   std::atexit(leave);
 }
 
-bool is_initialized() { return others() != nullptr; }
+bool is_initialized() { return others() != nullptr && !is_destroyed; }
+
+void destroy() {
+  if (!is_initialized()) return;
+  barrier();
+  is_destroyed = true;
+  leave();
+}
+
 int rank() { return others() != nullptr ? others()->rank() : 0; }
 int world_size() { return others() != nullptr ? others()->size() : 1; }
 int local_rank() { return others() != nullptr ? others()->local_rank() : 0; }

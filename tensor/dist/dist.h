@@ -28,6 +28,9 @@ struct InitOptions {
 // nothing. Throws Error where no launcher did, or where this build has no MPI.
 void init(const InitOptions& options = {});
 bool is_initialized();
+// Leaves the others once all of them are here, for good. A program that ends without it waits for
+// them too, but no error of that is thrown.
+void destroy();
 // 0 of 1 without init().
 int rank();
 int world_size();

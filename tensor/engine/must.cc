@@ -6,6 +6,8 @@
 #include "base/util/stop.h"
 #include "core/device/buffer.h"
 #include "core/device/device.h"
+#include "core/device/registry.h"
+#include "hcq/software/launch_device.h"
 
 namespace doorbell::engine {
 namespace {
@@ -28,9 +30,22 @@ void end_if_stopped() {
     throw_stopped(fail(ErrorKind::Timeout, "the computation was stopped"));
 }
 
+Result<void> exchanges_work() {
+  core::Communicator* others = core::Registry::instance().communicator();
+  if (others == nullptr) [[likely]]
+    return {};
+  auto* device = dynamic_cast<hcq::LaunchDevice*>(&others->device());
+  return device == nullptr ? Result<void>() : device->usable();
+}
+
 void refuse_poisoned(const core::Buffer& buffer) {
   if (!buffer.is_poisoned()) [[likely]]
     return;
+  // An exchange that failed is the reason: its error says which process is missing.
+  if (Result<void> works = exchanges_work(); !works) {
+    (void)buffer.device().synchronize();  // the queue need not tell it again
+    throw_error(std::move(works).error());
+  }
   Error error = fail(ErrorKind::Timeout,
                      "a tensor has no value: the computation of it was stopped; compute it again");
   error.device = buffer.device().name();

@@ -17,7 +17,9 @@ namespace doorbell::engine {
 [[noreturn, gnu::cold]] void throw_error(Error error);
 // Throws Stopped where this thread is asked to stop. May run code of the user's: with no lock held.
 void end_if_stopped();
-// Throws Stopped where the work that was to write the buffer was stopped.
+// The error after which no exchange with other processes works.
+Result<void> exchanges_work();
+// Throws that error, or Stopped, where the work that was to write the buffer was stopped.
 void refuse_poisoned(const core::Buffer& buffer);
 
 // The value, or the Error as an exception.

@@ -256,6 +256,9 @@ void QueueGraph::finish(Result<hcq::Fence> replayed, hcq::Fence* started) {
   // Queues that did not fail may run their part.
   for (Queue* queue : queues_) last_.add(queue->last());
   started->add(last_);
+  // What was to come from another process is told here, once.
+  if (!exchanges_work())
+    for (Queue* queue : queues_) (void)queue->synchronize();
   throw_error(std::move(replayed).error());
 }
 

@@ -6,7 +6,7 @@
 // No call waits for other processes, but for start(), group(), end() and plain(). Each returns 0 or
 // MPI's error code.
 //
-// Thread safety: one call at a time, from any thread.
+// Thread safety: one call at a time, from any thread; start() and end() from one thread.
 #pragma once
 
 #include "base/util/types.h"
@@ -33,8 +33,9 @@ inline constexpr int kAnyRank = -1;
 struct MpiApi {
   // "Open MPI v4.1.4"; lives for ever.
   const char* (*name)();
-  // Joins the other processes, unless the program has done so.
-  int (*start)(Job* job);
+  // Joins the other processes, unless the program has done so. When MPI is about to be ended,
+  // whoever ends it, `ends` is called: MPI works until it returns.
+  int (*start)(Job* job, void (*ends)(void* context), void* context);
   // Leaves them, if start() joined.
   int (*end)();
   int (*group)(const int* ranks, int count, Group* made);
@@ -50,6 +51,8 @@ struct MpiApi {
   int (*all_to_all)(Group, const void* from, void* to, i64 bytes, Pending* made);
   int (*barrier)(Group, Pending* made);
   int (*test)(Pending, bool* done);
+  // A message that will not be awaited: nothing is written any more, unless some of it has come.
+  int (*cancel)(Pending);
   // Whether a message is there; which rank it is from and how long it is.
   int (*probe)(Group, int tag, bool* found, int* rank, i64* bytes);
   void (*message)(int error, char* text, int size);
@@ -59,7 +62,7 @@ struct MpiApi {
 
 inline constexpr const char* kMpiApiSymbol = "doorbell_mpi_api";
 // Of the table above: changes with it.
-inline constexpr u32 kMpiApiVersion = 2;
+inline constexpr u32 kMpiApiVersion = 3;
 inline constexpr const char* kMpiVersionSymbol = "doorbell_mpi_api_version";
 
 }  // namespace doorbell::mpi

@@ -141,7 +141,28 @@ void show_library() {
     dlopen(info.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
 }
 
-int start(Job* job) {
+struct Ending {
+  void (*ends)(void*);
+  void* context;
+};
+
+// MPI_Finalize deletes the attributes of MPI_COMM_SELF before anything else. [MPI 3.1, 8.7.1]
+int tell_ending(MPI_Comm, int, void* attribute, void*) {
+  const auto* ending = static_cast<const Ending*>(attribute);
+  ending->ends(ending->context);
+  return MPI_SUCCESS;
+}
+
+int watch_ending(void (*ends)(void*), void* context) {
+  static Ending& ending = *new Ending;
+  ending = {ends, context};
+  int key = 0;
+  if (const int error = MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, tell_ending, &key, nullptr))
+    return error;
+  return MPI_Comm_set_attr(MPI_COMM_SELF, key, &ending);
+}
+
+int start(Job* job, void (*ends)(void*), void* context) {
   show_library();
   int is_started = 0, provided = 0;
   if (const int error = MPI_Initialized(&is_started)) return error;
@@ -149,6 +170,8 @@ int start(Job* job) {
     if (const int error = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided))
       return error;
     state().started_here = true;
+    // Open MPI tells it of errors of other communicators' collectives, too.
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   } else {
     MPI_Query_thread(&provided);
   }
@@ -162,6 +185,7 @@ int start(Job* job) {
   MPI_Comm_rank(local, &job->local_rank);
   MPI_Comm_free(&local);
   find_allreduce_choice();
+  if (const int error = watch_ending(ends, context)) return error;
   if (const int error = MPI_Op_create(combine_max, 1, &state().float_max)) return error;
   for (int i = 0; i < 2; ++i) {  // kWorld, kWatch
     MPI_Comm made;
@@ -184,7 +208,9 @@ int group(const int* ranks, int count, Group* number) {
   MPI_Group_free(&all);
   if (error != MPI_SUCCESS) return error;
   MPI_Comm made = MPI_COMM_NULL;
-  error = MPI_Comm_create_group(comm(kWorld), some, 0, &made);
+  // Open MPI sends its own messages under the tag, which must not meet ours.
+  constexpr int kTag = 1000;
+  error = MPI_Comm_create_group(comm(kWatch), some, kTag, &made);
   MPI_Group_free(&some);
   return add_group(error, made, number);
 }
@@ -258,6 +284,13 @@ int test(Pending pending, bool* done) {
   return error;
 }
 
+int cancel(Pending pending) {
+  MPI_Request& request = state().pending[static_cast<size_t>(pending)];
+  if (request == MPI_REQUEST_NULL) return MPI_SUCCESS;  // it failed by itself
+  if (const int error = MPI_Cancel(&request)) return error;
+  return MPI_Request_free(&request);
+}
+
 int probe(Group group, int tag, bool* found, int* rank, i64* bytes) {
   int flag = 0, count = 0;
   MPI_Status status;
@@ -291,8 +324,8 @@ int plain(Plain what, const void* from, void* to, i64 bytes) {
   return MPI_Alltoall(from, size, MPI_BYTE, to, size, MPI_BYTE, MPI_COMM_WORLD);
 }
 
-constexpr MpiApi kApi{name,   start,      end,     group, send,  receive, reduce, reduce_scatter,
-                      gather, all_to_all, barrier, test,  probe, message, plain};
+constexpr MpiApi kApi{name,   start,      end,     group, send,   receive, reduce,  reduce_scatter,
+                      gather, all_to_all, barrier, test,  cancel, probe,   message, plain};
 
 }  // namespace
 }  // namespace doorbell::mpi

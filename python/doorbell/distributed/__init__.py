@@ -22,10 +22,11 @@ from doorbell.distributed.mesh import (DeviceMesh, Partial, Placement, Replicate
                                        distribute_tensor_, init_device_mesh, placements_of, redistribute)
 
 __all__ = ["DeviceMesh", "Partial", "Placement", "ReduceOp", "Replicate", "Shard", "all_gather",
-           "all_gather_into_tensor", "all_reduce", "all_to_all_single", "barrier", "broadcast", "checkpoint", "devices",
-           "distribute_tensor", "distribute_tensor_", "from_local", "fsdp", "functional", "get_local_rank", "get_rank",
-           "get_world_size", "init_device_mesh", "init_process_group", "is_available", "is_initialized", "optim",
-           "pipelining", "placements_of", "recv", "redistribute", "reduce_scatter_tensor", "send", "to_local"]
+           "all_gather_into_tensor", "all_reduce", "all_to_all_single", "barrier", "broadcast", "checkpoint",
+           "destroy_process_group", "devices", "distribute_tensor", "distribute_tensor_", "from_local", "fsdp",
+           "functional", "get_local_rank", "get_rank", "get_world_size", "init_device_mesh", "init_process_group",
+           "is_available", "is_initialized", "optim", "pipelining", "placements_of", "recv", "redistribute",
+           "reduce_scatter_tensor", "send", "to_local"]
 
 
 class ReduceOp:
@@ -49,8 +50,14 @@ def init_process_group(backend: str = "mpi", timeout: datetime.timedelta | float
     _doorbell._dist_init(seconds)
 
 
+def destroy_process_group() -> None:
+    """Leaves the others once all of them are here, for good; an error names those that are missing. A program that ends
+    without it waits for them too, but raises no error."""
+    _doorbell._dist_destroy()
+
+
 def is_initialized() -> bool:
-    """Whether init_process_group() was called."""
+    """Whether this process is one of several: from init_process_group() to destroy_process_group()."""
     return bool(_doorbell._dist_is_initialized())
 
 

@@ -48,8 +48,12 @@ class CalledDevice final : public LaunchDevice {
   u64 last_launch() override { return numbered_ ? launched.load() : 0; }
   u64 finished_launch() override { return finished; }
   Result<void> launch_error() override { return std::exchange(fault, Result<void>{}); }
+  Result<void> usable() override {
+    return is_lost ? Result<void>(fail(ErrorKind::DeviceLost, "it is lost")) : Result<void>();
+  }
 
   std::atomic<u64> launched{0}, finished{0};
+  std::atomic<bool> is_lost{false};
   Result<void> fault;
 
  private:
@@ -232,6 +236,35 @@ TEST(LaunchDevice, OtherQueuesWaitForWhatIsPolled) {
   EXPECT_EQ(seen, 0u);
   device.finished = 1;
   while (seen == 0) std::this_thread::yield();
+}
+
+// Else the queue that waits for it would do so for ever, and all that is behind it.
+TEST(LaunchDevice, WhatALostDeviceRefusesEndsForOtherQueues) {
+  CalledDevice device;
+  auto cpu = make_cpu(0, {.threads = 1});
+  CalledProgram add = add_program(device);
+  const auto there = testing::load(*cpu, "add_variable", testing::add_variable, 2, 1);
+  const auto between = zeros(device, 1), result = zeros(*cpu, 1);
+  Graph graph;
+  const u32 storage = graph.storage();
+  const u32 written = graph.memory(storage, 0, 8, *device.address_of(*between));
+  const u32 read = graph.memory(storage, 0, 8, testing::address(between->host()));
+  const u32 made = graph.memory(graph.storage(), 0, 8, testing::address(result->host()));
+  graph.exec(device.compute_queue(),
+             {&add, "add", {{written, Access::Write}, {written, Access::Read}}, {u64{1}}});
+  graph.exec(
+      cpu->compute_queue(),
+      {there.get(), "add_variable", {{made, Access::Write}, {read, Access::Read}}, {u64{1}}});
+  ASSERT_OK(graph.bind());
+  device.is_lost = true;
+  const Result<Fence> replayed = graph.replay();
+  ASSERT_FALSE(replayed);
+  EXPECT_EQ(replayed.error().message, "it is lost");
+  Queue& queue = cpu->compute_queue();
+  const Position last = queue.last().position;
+  (void)queue.wait(last, 60'000'000'000);  // which is an error, but not of the time
+  EXPECT_TRUE(queue.done(last));
+  EXPECT_EQ(device.launched, 0u);
 }
 
 TEST(LaunchDevice, ItsQueueWaitsForOthersOnItsThread) {
