@@ -1,6 +1,7 @@
 // The host's cost of submitting kernels to an AMD queue: three addresses a kernel.
 #include "bench/dispatch/sink_launches.h"
 #include "bench/support/kfd_sink.h"
+#include "bench/support/pci_sink.h"
 
 namespace doorbell::bench {
 namespace {
@@ -18,8 +19,14 @@ core::Binary kernel() {
 void launch(benchmark::State& state) { measure_launch<KfdSink>(state, kernel()); }
 BENCHMARK(launch);
 
+void launch_over_pci(benchmark::State& state) { measure_launch<PciSink>(state, kernel()); }
+BENCHMARK(launch_over_pci);
+
 void replay(benchmark::State& state) { measure_replay<KfdSink>(state, kernel()); }
 BENCHMARK(replay)->Arg(10)->Arg(1000);
+
+void replay_over_pci(benchmark::State& state) { measure_replay<PciSink>(state, kernel()); }
+BENCHMARK(replay_over_pci)->Arg(10)->Arg(1000);
 
 }  // namespace
 }  // namespace doorbell::bench
