@@ -176,7 +176,7 @@ OrderedJson view_interrupts(const BareGpuView& view, usize most_taken) {
 
 OrderedJson view_firmware(const BareGpuView& view, bool asks) {
   OrderedJson files = OrderedJson::object();
-  const Result<amd::Firmware> firmware = view.kernel.firmware_of(view.gpu.discovery());
+  const Result<amd::Firmware> firmware = view.kernel.firmware_of(view.gpu);
   if (firmware)
     for (const amd::Firmware::Version& file : firmware->versions)
       files[file.name] = fmt::format("{:#x}", file.version);

@@ -219,21 +219,24 @@ std::vector<u8> make_rlc_file() {
                               {PspFirmware::RlcV, 196}});
 }
 
+// Its table is empty. [amdgpu_ucode.h smc_firmware_header_v2_1; tinygrad amdev.py AMFirmware takes
+// the v1_0 in it, which a header of version 1 has not]
 std::vector<u8> make_smu_file() {
-  FirmwareMaker file(1, 0);
+  FirmwareMaker file(2, 1);
   file.add(make_image(PspFirmware::Smu, 0x2000));
   return file.finish();
 }
 
-// One table of another kind, and that of cards.
+// Two tables of other kinds, and that of this card.
 std::vector<u8> make_p2s_file() {
-  constexpr u32 kEntries = 64, kOfApus = 0x50325341, kOfCards = 0x50325358;
+  constexpr u32 kEntries = 64, kOfApus = 0x50325341, kOfCards = 0x50325358, kOfOthers = 0x50325303;
   FirmwareMaker file(2, 1);
   const std::vector<u8> table = make_image(PspFirmware::P2sTable, 0x600);
   const u32 at = file.add(table);
-  file.put(36, 2);
+  file.put(36, 3);
   file.put(40, kEntries);
-  const u32 entries[] = {kOfApus, at + 0x10, 0x20, kOfCards, at, static_cast<u32>(table.size())};
+  const u32 entries[] = {kOfApus,   at + 0x10, 0x20, kOfCards, at, static_cast<u32>(table.size()),
+                         kOfOthers, at + 0x20, 0x20};
   for (usize i = 0; i < std::size(entries); ++i) file.put(kEntries + i * 4, entries[i]);
   return file.finish();
 }

@@ -188,7 +188,7 @@ TEST_F(PciInspect, TellsWhatFirmwareRuns) {
   EXPECT_TRUE(state.is_compute_running && state.is_copy_running);
   EXPECT_EQ(state.live, 1u);
   EXPECT_EQ(state.power_version, 0x4e7e00u);
-  const Firmware firmware = *process->kernel->firmware_of(viewed.gpu->discovery());
+  const Firmware firmware = *process->kernel->firmware_of(*viewed.gpu);
   ASSERT_EQ(firmware.versions.size(), 6u);
   EXPECT_EQ(firmware.versions[0].name, "psp_13_0_0_sos.bin");
   EXPECT_EQ(firmware.versions[0].version, 0xdb01u);

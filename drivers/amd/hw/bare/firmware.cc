@@ -95,9 +95,10 @@ Result<void> read_old_processor(const ByteReader& reader, const Common& common, 
                      table_bytes);
 }
 
-// [smu_v13_0_6_ppt.c smu_v13_0_6_init_microcode(): P2S_TABLE_ID_X; tinygrad amdev.py AMFirmware]
-Result<void> read_p2s(const ByteReader& reader, const Common& common, ImageList* images) {
-  constexpr u32 kTableOfCards = 0x50325358, kMaxTables = 64;  // "P2SX"
+// [smu_v13_0_6_ppt.c smu_v13_0_6_init_microcode(); tinygrad amdev.py AMFirmware]
+Result<void> read_p2s(const ByteReader& reader, const Common& common, u32 table,
+                      ImageList* images) {
+  constexpr u32 kMaxTables = 64;
   constexpr u64 kEntryBytes = 12;
   if (common.major != 2 || common.minor != 1)
     return unknown_header("the power controller's firmware", common);
@@ -110,7 +111,7 @@ Result<void> read_p2s(const ByteReader& reader, const Common& common, ImageList*
     TRY(const u32 id, reader.at<u32>(entries + i * kEntryBytes));
     TRY(const u32 offset, reader.at<u32>(entries + i * kEntryBytes + 4));
     TRY(const u32 bytes, reader.at<u32>(entries + i * kEntryBytes + 8));
-    if (id == kTableOfCards) TRY(images->add(PspFirmware::P2sTable, offset, bytes));
+    if (id == table) TRY(images->add(PspFirmware::P2sTable, offset, bytes));
   }
   return {};
 }
@@ -161,7 +162,7 @@ Result<void> read_rlc(const Common& common, ImageList* images) {
 
 }  // namespace
 
-Result<FirmwareFile> read_firmware(FirmwareKind kind, std::span<const u8> bytes) {
+Result<FirmwareFile> read_firmware(FirmwareKind kind, std::span<const u8> bytes, u32 p2s_table) {
   const ByteReader reader(bytes, "a firmware file");
   TRY(const Common common, read_common(reader, bytes));
   FirmwareFile file;
@@ -200,7 +201,7 @@ Result<FirmwareFile> read_firmware(FirmwareKind kind, std::span<const u8> bytes)
       break;
     }
     case FirmwareKind::P2s: {
-      TRY(read_p2s(reader, common, &images));
+      TRY(read_p2s(reader, common, p2s_table, &images));
       break;
     }
   }

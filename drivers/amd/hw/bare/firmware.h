@@ -24,8 +24,17 @@ struct FirmwareFile {
   std::vector<FirmwareImage> images;  // in the order in which they are loaded
   u64 entry = 0;                      // of Pfp, Me, Mec: of the first instruction
 };
+// The power controller's table that a card of MP1 13.0.6 takes, by its PCI device.
+// [smu_v13_0_6_ppt.c P2S_TABLE_ID_X, P2S_TABLE_ID_3; smu_v13_0_6_init_microcode(): "if (var ==
+// 0x5)". tinygrad's amdev.py AMFirmware takes X for all, of which it starts none that ends in 5]
+inline constexpr u32 kP2sTableX = 0x50325358, kP2sTable3 = 0x50325303;
+constexpr u32 p2s_table_of(u16 pci_device) {
+  return (pci_device & 0xf) == 5 ? kP2sTable3 : kP2sTableX;
+}
 // Any bytes: a header of a version that is not known, or images outside of the file, are refused.
-Result<FirmwareFile> read_firmware(FirmwareKind kind, std::span<const u8> file);
+// `p2s_table` is for P2s alone.
+Result<FirmwareFile> read_firmware(FirmwareKind kind, std::span<const u8> file,
+                                   u32 p2s_table = kP2sTableX);
 
 // The parts of psp_*_sos.bin.
 struct PspImage {

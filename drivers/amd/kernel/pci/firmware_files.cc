@@ -101,7 +101,7 @@ Result<std::vector<u8>> read_firmware_file(os::Files& files, const std::string& 
       name);
 }
 
-Result<Firmware> read_firmware(os::Files& files, const hw::Discovery& discovery) {
+Result<Firmware> read_firmware(os::Files& files, const hw::Discovery& discovery, u16 pci_device) {
   using hw::Block;
   Firmware firmware;
   const auto version = [&](Block block) { return discovery.find(block)->version; };
@@ -125,7 +125,7 @@ Result<Firmware> read_firmware(os::Files& files, const hw::Discovery& discovery)
   const hw::IpVersion gc = version(Block::Gc);
   const auto add = [&](hw::FirmwareKind kind, const std::string& name) -> Result<u64> {
     TRY(const std::span<const u8> bytes, load(name));
-    Result<hw::FirmwareFile> file = hw::read_firmware(kind, bytes);
+    Result<hw::FirmwareFile> file = hw::read_firmware(kind, bytes, hw::p2s_table_of(pci_device));
     if (!file) return fail(file.error().kind, "{}: {}", name, file.error().message);
     firmware.images.insert(firmware.images.end(), file->images.begin(), file->images.end());
     return file->entry;

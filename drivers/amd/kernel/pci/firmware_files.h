@@ -30,7 +30,7 @@ struct Firmware {
   std::vector<Version> versions;          // of each file, in the order of loading
   std::vector<hw::FirmwareImage> images;  // without the SMU's, in the order of loading
 };
-Result<Firmware> read_firmware(os::Files& files, const hw::Discovery& discovery);
+Result<Firmware> read_firmware(os::Files& files, const hw::Discovery& discovery, u16 pci_device);
 // Of the command processor's alone.
 Result<ProcessorEntries> read_entries(os::Files& files, const hw::Discovery& discovery);
 

@@ -140,7 +140,7 @@ hw::NodeProperties PciGpu::properties() const {
   node.lds_size_in_kb = 64;
   node.gfx_target_version = target_of(discovery_.find(Block::Gc)->version);
   node.vendor_id = device_->id().vendor;
-  node.device_id = device_->id().device;
+  node.device_id = pci_device();
   node.num_sdma_engines = 1;
   node.num_sdma_queues_per_engine = 1;
   node.num_cp_queues = kComputeQueues;
@@ -182,7 +182,7 @@ Result<void> PciGpu::boot() {
     tables_.emplace(vram(), boot_memory::kRootTable, *free_, kFirstGpuAddress,
                     registers.caps().chip);
   } else {
-    TRY(const Firmware firmware, read_firmware(files_, discovery_));
+    TRY(const Firmware firmware, read_firmware(files_, discovery_, pci_device()));
     entries_ = firmware.entries;
     tables_.emplace(vram(), boot_memory::kRootTable, *free_, kFirstGpuAddress,
                     registers.caps().chip);

@@ -49,6 +49,7 @@ class PciGpu {
   PciGpu& operator=(const PciGpu&) = delete;
 
   const hw::Discovery& discovery() const { return discovery_; }
+  u16 pci_device() const { return device_->id().device; }
   // As the kernel's topology would have them.
   hw::NodeProperties properties() const;
   u64 vram_bytes() const { return vram_bytes_; }

@@ -157,8 +157,8 @@ Result<PciKernel::Viewed> PciKernel::view(usize index) {
   return viewed;
 }
 
-Result<Firmware> PciKernel::firmware_of(const hw::Discovery& discovery) {
-  return read_firmware(files_, discovery);
+Result<Firmware> PciKernel::firmware_of(const PciGpu& gpu) {
+  return read_firmware(files_, gpu.discovery(), gpu.pci_device());
 }
 
 const u8* PciKernel::host_byte(u64 bus_address) {

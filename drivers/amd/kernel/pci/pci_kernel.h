@@ -63,7 +63,7 @@ class PciKernel final : public os::ForwardedFiles {
   // Of a GPU behind USB that this process drives, by its number in the topology; else null.
   const BridgeBuffer* bridge_buffer(u32 number);
   // The files that such a GPU is started with, as they are installed.
-  Result<Firmware> firmware_of(const hw::Discovery& discovery);
+  Result<Firmware> firmware_of(const PciGpu& gpu);
 
  private:
   class Node;

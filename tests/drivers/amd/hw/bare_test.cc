@@ -393,7 +393,7 @@ TEST(FirmwareTest, FindsTheImagesOfOlderHeaders) {
   EXPECT_EQ(copies->images[3].bytes.size(), 64u);
 
   FileMaker smu(2, 1);
-  smu.put(36, 2);
+  smu.put(36, 3);
   smu.put(40, 100);
   smu.put(100, 0x50325341);
   smu.put(104, 300);
@@ -401,12 +401,29 @@ TEST(FirmwareTest, FindsTheImagesOfOlderHeaders) {
   smu.put(112, 0x50325358);
   smu.put(116, 320);
   smu.put(120, 24);
+  smu.put(124, 0x50325303);
+  smu.put(128, 344);
+  smu.put(132, 12);
   const Result<FirmwareFile> table = read_firmware(FirmwareKind::P2s, smu.bytes);
   ASSERT_TRUE(table) << table.error().message;
   ASSERT_EQ(table->images.size(), 1u);
   EXPECT_EQ(table->images[0].type, PspFirmware::P2sTable);
   EXPECT_EQ(table->images[0].bytes.data(), smu.bytes.data() + 320);
   EXPECT_EQ(table->images[0].bytes.size(), 24u);
+  const Result<FirmwareFile> other =
+      read_firmware(FirmwareKind::P2s, smu.bytes, p2s_table_of(0x74a5));
+  ASSERT_TRUE(other) << other.error().message;
+  ASSERT_EQ(other->images.size(), 1u);
+  EXPECT_EQ(other->images[0].bytes.data(), smu.bytes.data() + 344);
+  EXPECT_EQ(other->images[0].bytes.size(), 12u);
+}
+
+// [smu_v13_0_6_ppt.c smu_v13_0_6_init_microcode(); pci.ids: 74a1 MI300X, 74a5 MI325X, 74a9 MI300X
+// HF]
+TEST(FirmwareTest, ThePowerControllersTableIsThatOfThePciDevice) {
+  EXPECT_EQ(p2s_table_of(0x74a1), 0x50325358u);
+  EXPECT_EQ(p2s_table_of(0x74a5), 0x50325303u);
+  EXPECT_EQ(p2s_table_of(0x74a9), 0x50325358u);
 }
 
 TEST(FirmwareTest, FindsTheFrontProcessorsImages) {
