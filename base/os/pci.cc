@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/os/pci_driver.h"
 #include "base/os/vfio_calls.h"
 #include "base/util/try.h"
 
@@ -100,14 +101,12 @@ Result<std::unique_ptr<PciDevice>> PciDevice::open(Files& files, const PciId& id
                                                    VfioContainer* vfio) {
   const std::string folder = fmt::format("{}/{}", kDevices, id.address);
   const bool is_vfio = vfio != nullptr && is_left_to_vfio(files, folder);
-  if (!is_vfio && files.exists(folder + "/driver")) {
-    TRY(const FileStatus driver, files.status(folder + "/driver"));
-    const std::string name = driver.path.substr(driver.path.rfind('/') + 1);
+  TRY(const std::string driver, driver_of_pci(files, id.address));
+  if (!is_vfio && !driver.empty())
     return fail(ErrorKind::Busy,
                 "PCI device {} is driven by the kernel's {}: to take it from there, when no "
                 "display depends on it, echo {} > {}/driver/unbind",
-                id.address, name, id.address, folder);
-  }
+                id.address, driver, id.address, folder);
   std::unique_ptr<PciDevice> device(new PciDevice(files, id, folder));
   TRY(device->open_config(is_vfio ? vfio : nullptr));
   TRY(device->read_regions());

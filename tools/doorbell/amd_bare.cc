@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "base/os/host.h"
+#include "base/os/pci_driver.h"
 #include "base/os/usb.h"
 #include "drivers/amd/device.h"
 #include "drivers/amd/hw/bare/register_fields.h"
@@ -29,7 +30,8 @@ struct Options {
   usize gpu = 0;
   bool start = false, json = false, yes = false, from_start = false;
   std::vector<std::string> names;
-  std::string assignment;  // NAME=VALUE
+  std::string assignment;   // NAME=VALUE
+  std::string pci_address;  // "0000:03:00.0"
   u64 address = 0;
   u64 watch_ms = 0;
   usize taken = 16;
@@ -154,6 +156,19 @@ int run_registers(const Options& options) {
   return 0;
 }
 
+int run_unbind(const std::string& address, bool yes) {
+  os::Files& files = os::host_files();
+  const std::string driver = or_throw(os::driver_of_pci(files, address));
+  if (!driver.empty() && !yes)
+    throw fail(ErrorKind::Invalid,
+               "the kernel's {} has PCI device {}, and what it does for others, a screen perhaps, "
+               "ends: say --yes",
+               driver, address);
+  fmt::print("{} is taken from the kernel's {}\n", address,
+             or_throw(os::unbind_pci(files, address)));
+  return 0;
+}
+
 CLI::App* add_command(CLI::App* amd, const char* name, const char* what, Options* options) {
   CLI::App* command = amd->add_subcommand(name, what);
   command
@@ -226,6 +241,15 @@ void add_amd_bare(CLI::App* amd, int* status) {
       amd, "firmware", "Print versions of firmware files, and what runs of it", status, options,
       [](const BareGpuView& view, const Options& asked) { return view_firmware(view, asked.yes); });
   firmware->add_flag("--ask", options->yes, "Also ask the power controller for its version");
+
+  options = std::make_shared<Options>();
+  CLI::App* unbind =
+      amd->add_subcommand("unbind", "Take a PCI device from the kernel's driver, which ends there");
+  unbind->add_option("address", options->pci_address, "0000:03:00.0")
+      ->required()
+      ->option_text("ADDRESS");
+  unbind->add_flag("--yes", options->yes, "Really take it");
+  unbind->callback([options, status] { *status = run_unbind(options->pci_address, options->yes); });
 
   options = std::make_shared<Options>();
   CLI::App* dump = add_view(

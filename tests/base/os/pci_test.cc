@@ -10,6 +10,7 @@
 
 #include "base/os/forwarded_files.h"
 #include "base/os/host.h"
+#include "base/os/pci_driver.h"
 #include "base/os/pinned_memory.h"
 #include "tests/support/fake_system.h"
 
@@ -86,6 +87,61 @@ TEST_F(PciTest, RefusesLinesThatAreNoRegions) {
     files.add(kDevices + "0000:03:00.0/resource", text);
     EXPECT_FALSE(PciDevice::open(files, {.address = "0000:03:00.0"})) << text;
   }
+}
+
+// ---- the kernel's driver ------------------------------------------------------------------------
+
+// A device whose driver lets go of it when its address is written, if it ever does.
+struct Driven final : ForwardedFiles {
+  Driven(::doorbell::testing::FakeFiles& texts, bool lets_go)
+      : ForwardedFiles(texts), lets_go(lets_go) {}
+  const bool lets_go;
+  std::string written;
+
+  struct Unbind final : File {
+    explicit Unbind(Driven& owner) : owner(owner) {}
+    Result<usize> read_at(u64, std::span<u8>) override { return fail_errno(EACCES, "read"); }
+    Result<void> write_at(u64, std::span<const u8> bytes) override {
+      owner.written.assign(bytes.begin(), bytes.end());
+      return {};
+    }
+    Result<u64> size() override { return u64{4096}; }
+    Result<Mapping> map(const MapRequest&) override { return Mapping(); }
+    Result<int> ioctl(unsigned long, void*) override { return 0; }
+    int descriptor() const override { return -1; }
+    Driven& owner;
+  };
+  bool exists(const std::string& path) override {
+    if (path.ends_with("/driver")) return !lets_go || written.empty();
+    return ForwardedFiles::exists(path);
+  }
+  Result<FileStatus> status(const std::string& path) override {
+    FileStatus status{.kind = FileStatus::Kind::Folder};
+    status.path = "/sys/bus/pci/drivers/amdgpu";
+    return path.ends_with("/driver") ? status : ForwardedFiles::status(path);
+  }
+  Result<std::unique_ptr<File>> open(const std::string& path, Access access) override {
+    if (path == kDevices + "0000:03:00.0/driver/unbind") return std::make_unique<Unbind>(*this);
+    return ForwardedFiles::open(path, access);
+  }
+};
+
+TEST_F(PciTest, TakesADeviceFromItsDriver) {
+  add("0000:03:00.0", "0x1002\n");
+  for (const bool lets_go : {true, false}) {
+    Driven driven(files, lets_go);
+    EXPECT_EQ(*driver_of_pci(driven, "0000:03:00.0"), "amdgpu");
+    const Result<std::string> taken = unbind_pci(driven, "0000:03:00.0");
+    EXPECT_EQ(driven.written, "0000:03:00.0");
+    EXPECT_EQ(taken ? *taken : taken.error().message,
+              lets_go ? "amdgpu" : "PCI device 0000:03:00.0 stays with the kernel's amdgpu");
+  }
+}
+
+TEST_F(PciTest, TakesNoDeviceThatNoDriverHas) {
+  add("0000:03:00.0", "0x1002\n");
+  EXPECT_EQ(unbind_pci(files, "0000:03:00.0").error().kind, ErrorKind::Invalid);
+  EXPECT_EQ(unbind_pci(files, "0000:04:00.0").error().kind, ErrorKind::NotFound);
 }
 
 // ---- sizes of regions ---------------------------------------------------------------------------

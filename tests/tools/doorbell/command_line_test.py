@@ -73,7 +73,8 @@ class Completion(unittest.TestCase):
         self.assertEqual(self.bash("doorbell", ""), [path[0] for path in commands() if len(path) == 1])
         self.assertEqual(self.bash("doorbell", "de"), ["decode", "demo", "devices"])
         self.assertEqual(self.bash("doorbell", "amd", ""),
-                         ["probe", "discovery", "registers", "walk", "rings", "interrupts", "firmware", "dump"])
+                         ["probe", "discovery", "registers", "walk", "rings", "interrupts", "firmware", "unbind",
+                          "dump"])
         self.assertEqual(self.bash("doorbell", "bench", ""),
                          ["latency", "gemm", "bandwidth", "attention", "convolution", "collectives"])
         self.assertIn("--adversarial", self.bash("doorbell", "emu", "--"))
