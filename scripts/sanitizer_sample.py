@@ -56,8 +56,9 @@ ADDRESS = {
         ["emulator/core", "emulator/amd/compute", "emulator/amd/cp", "emulator/amd/kfd"],
         ["emulator/core", "emulator/amd/bare", "emulator/amd/cp", "emulator/amd/kfd", "amd_rings_fuzz",
          "kfd_ioctls_fuzz"],
-        ["emulator/amd/mutation", "doorbell-emu", "doorbell-emu-break", "doorbell-emu-count", "doorbell-emu-hip",
-         "doorbell-emu-races", "doorbell-amd-probe", "doorbell-trace", "doorbell-demo on an emulated gfx*"]),
+        ["emulator/amd/mutation", "doorbell-emu", "doorbell-emu-bare", "doorbell-emu-break", "doorbell-emu-count",
+         "doorbell-emu-hip", "doorbell-emu-races", "doorbell-amd-probe", "doorbell-trace",
+         "doorbell-demo on an emulated gfx*"]),
     "emulator/nv": (
         ["emulator/nv", "emulator/cuda"],
         ["emulator/cuda"],

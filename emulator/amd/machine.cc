@@ -301,6 +301,7 @@ Checks& Machine::checks() { return state_->checks; }
 os::HostAccesses* Machine::host_accesses() { return state_->host.get(); }
 Kfd& Machine::kfd() { return *state_->kfd; }
 BareGpu& Machine::bare_gpu(usize index) { return *state_->bare.at(index); }
+BusMemory& Machine::bus() { return state_->bus; }
 EmulatedUsb& Machine::usb() {
   std::lock_guard lock(state_->moving);
   if (state_->usb == nullptr)

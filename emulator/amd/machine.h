@@ -19,6 +19,7 @@
 namespace doorbell::emu::amdgpu {
 
 class BareGpu;
+class BusMemory;
 class Breakpoints;
 class EmulatedUsb;
 class Kfd;
@@ -85,6 +86,7 @@ class Machine {
   std::string last_fault(usize index);
   // Of a bare machine.
   BareGpu& bare_gpu(usize index);
+  BusMemory& bus();
   // The same GPUs, each behind a bridge on USB: instead of the PCI devices among files().
   EmulatedUsb& usb();
   // Reports what the process leaves, as its end would.

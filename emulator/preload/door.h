@@ -20,11 +20,13 @@ struct DoorbellEmulatorOptions {
   const char* counts;       // a file for what kernels executed (counts_file.h), or empty
   const char* root;         // the folder with the machine's files; errors are recorded in it
   int adversarial;
+  int bare;       // not 0: AMD's GPUs are PCI devices that no kernel driver has
   int break_lds;  // not 0: with the work group's LDS
   int leaks;      // not 0: reports what the process leaves when it ends
 };
 
-// Nodes are numbered: -1 is /dev/kfd, others the render node of that GPU; NVIDIA's see below.
+// Nodes are numbered: -1 is /dev/kfd, others the render node of that GPU; NVIDIA's and those of PCI
+// see below.
 struct DoorbellEmulatorDoor {
   // A descriptor, or -1 with errno.
   int (*open_node)(int node, int flags);
@@ -43,6 +45,8 @@ struct DoorbellEmulatorDoor {
   void (*unmapped)(void* start, unsigned long bytes);
   // Call when poll(), select() or epoll_wait() has reported the descriptor ready.
   void (*polled)(int descriptor);
+  // Contents of a node that are computed: how many bytes from `offset` on were put there.
+  unsigned long (*read)(int node, void* into, unsigned long bytes, unsigned long offset);
 };
 
 // The machine, made at the first call and at the first after a fork; null if that fails, which was
@@ -51,7 +55,11 @@ using DoorbellEmulatorFunction = const DoorbellEmulatorDoor* (*)(const DoorbellE
 
 }  // extern "C"
 
-inline constexpr const char* kDoorbellEmulatorSymbol = "doorbell_emulator_door_7";
+inline constexpr const char* kDoorbellEmulatorSymbol = "doorbell_emulator_door_8";
 // Nodes of NVIDIA's: /dev/nvidia0 and so on, /dev/nvidiactl, /dev/nvidia-uvm.
 inline constexpr int kDoorbellNvFirst = 0x1000, kDoorbellNvControl = 0x2000,
                      kDoorbellNvUvm = 0x2001;
+// Region R of the PCI device on bus B, as its sysfs file: this + 8 * B + R; and where the process's
+// pages lie on the bus.
+inline constexpr int kDoorbellPciFirst = 0x4000, kDoorbellPciLast = 0x4fff,
+                     kDoorbellPageMap = 0x5000;

@@ -18,6 +18,7 @@
 #include "emulator/amd/machine.h"
 #include "emulator/amd/machine_text.h"
 #include "emulator/core/number.h"
+#include "emulator/preload/bare_door.h"
 #include "emulator/preload/counts_at_exit.h"
 #include "emulator/preload/door.h"
 #include "emulator/preload/door_support.h"
@@ -27,6 +28,7 @@ namespace {
 
 amdgpu::Machine* machine = nullptr;
 amdgpu::Breakpoints* breakpoints = nullptr;  // the machine's
+BareDoor* bare = nullptr;                    // where no kernel driver has the machine's GPUs
 bool tells_leaks = false;
 std::mutex making;  // machine
 
@@ -53,6 +55,9 @@ Result<amdgpu::MachineOptions> machine_options(const DoorbellEmulatorOptions& gi
   TRY(options.gpus, amdgpu::parse_gpus(given.gpus));
   options.adversarial = given.adversarial != 0;
   options.polled_doorbells = true;
+  options.bare = given.bare != 0;
+  // The next process finds a card as this one leaves it.
+  if (options.bare) options.cards = given.root;
   TRY(options.seed, parse_number("seed", given.seed, options.seed));
   TRY(options.hang_after, parse_number("EMU_HANG_AFTER", given.hang_after, options.hang_after));
   TRY(const DoorTrace trace, open_trace(given));
@@ -74,11 +79,18 @@ Result<amdgpu::MachineOptions> machine_options(const DoorbellEmulatorOptions& gi
 
 Result<amdgpu::Machine*> make_machine(const DoorbellEmulatorOptions& given) {
   TRY(amdgpu::MachineOptions options, machine_options(given));
+  const usize gpus = options.gpus.size();
+  const bool is_bare = options.bare;
   TRY(std::unique_ptr<amdgpu::Machine> made, amdgpu::Machine::create(std::move(options)));
+  if (is_bare) {
+    TRY(std::unique_ptr<BareDoor> door, BareDoor::make(*made, gpus, given.root));
+    bare = door.release();
+  }
   return made.release();
 }
 
 int open_node(int node, int flags) {
+  if (bare) return bare->open(node, flags);
   amdgpu::Kfd& kfd = machine->kfd();
   Backing& memory =
       node < 0 ? kfd.doorbell_memory() : *kfd.devices()[static_cast<usize>(node)]->memory;
@@ -95,6 +107,7 @@ class Inside {
 };
 
 int node_ioctl(int, int node, unsigned long request, void* argument) {
+  if (bare) return ENOTTY;
   amdgpu::Kfd& kfd = machine->kfd();
   u64 user = reinterpret_cast<u64>(argument);
   const Inside inside;
@@ -109,10 +122,12 @@ int node_ioctl(int, int node, unsigned long request, void* argument) {
 }
 
 int is_own(int descriptor) {
+  if (bare) return machine && bare->node_of(descriptor) != BareDoor::kNoNode;
   return machine && machine->kfd().node_of(descriptor) != amdgpu::Kfd::kNoNode;
 }
 
 int node_of(int descriptor) {
+  if (bare) return bare->node_of(descriptor);
   if (is_own(descriptor)) return machine->kfd().node_of(descriptor);
   for (amdgpu::Machine* parent : parents) {
     if (!parent) continue;
@@ -127,10 +142,11 @@ void forked() {
   new (&making) std::mutex;
   if (machine) parents[parent_count++ % kMaxParents] = machine;
   machine = nullptr;
+  bare = nullptr;
 }
 
 int map_node(int descriptor, unsigned long bytes, int protection, int flags, unsigned long offset) {
-  if (is_inside || !is_own(descriptor)) return 0;
+  if (is_inside || bare || !is_own(descriptor)) return 0;
   const Inside inside;
   const bool is_copy = (flags & MAP_TYPE) == MAP_PRIVATE && protection != PROT_NONE;
   return machine->kfd().judge_map(machine->kfd().node_of(descriptor), {offset, bytes, is_copy});
@@ -138,6 +154,7 @@ int map_node(int descriptor, unsigned long bytes, int protection, int flags, uns
 
 void unmapped(void* start, unsigned long bytes) {
   if (is_inside || !machine) return;
+  if (bare) return bare->unmapped(start, bytes);
   const u64 from = reinterpret_cast<u64>(start);
   machine->kfd().buffers().host_unmapped(from, from + bytes);
 }
@@ -161,8 +178,12 @@ void unmapped(void* start, unsigned long bytes) {
 // Nobody polls /dev/kfd for events.
 void polled(int) {}
 
-constexpr DoorbellEmulatorDoor kDoor{open_node, node_ioctl, node_of,  is_own,
-                                     forked,    map_node,   unmapped, polled};
+unsigned long read_node(int node, void* into, unsigned long bytes, unsigned long offset) {
+  return bare ? bare->read(node, into, bytes, offset) : 0;
+}
+
+constexpr DoorbellEmulatorDoor kDoor{open_node, node_ioctl, node_of, is_own,   forked,
+                                     map_node,  unmapped,   polled,  read_node};
 
 }  // namespace
 }  // namespace doorbell::emu
@@ -180,7 +201,7 @@ const DoorbellEmulatorDoor* open_amd_door(const DoorbellEmulatorOptions& options
 
 }  // namespace doorbell::emu
 
-extern "C" [[gnu::visibility("default")]] const DoorbellEmulatorDoor* doorbell_emulator_door_7(
+extern "C" [[gnu::visibility("default")]] const DoorbellEmulatorDoor* doorbell_emulator_door_8(
     const DoorbellEmulatorOptions* options) {
   const bool is_nvidia = std::string_view(options->gpus).starts_with("sm_");
   return is_nvidia ? doorbell::emu::open_nv_door(*options) : doorbell::emu::open_amd_door(*options);

@@ -107,8 +107,11 @@ void polled(int descriptor) {
   machine->polled(descriptor);
 }
 
-constexpr DoorbellEmulatorDoor kDoor{open_node, node_ioctl, node_of,  is_own,
-                                     forked,    map_node,   unmapped, polled};
+// No node's contents are computed.
+unsigned long read_node(int, void*, unsigned long, unsigned long) { return 0; }
+
+constexpr DoorbellEmulatorDoor kDoor{open_node, node_ioctl, node_of, is_own,   forked,
+                                     map_node,  unmapped,   polled,  read_node};
 
 }  // namespace
 

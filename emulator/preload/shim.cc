@@ -17,6 +17,7 @@ namespace {
 std::atomic<const DoorbellEmulatorDoor*> door{nullptr};
 std::atomic<bool> is_child{false};  // forked from a process that had opened the machine
 std::atomic<bool> is_stale{false};  // the machine is the parent's: the next open makes one
+std::atomic<bool> opened_page_map{false};
 pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
 
 const char* root() {
@@ -81,6 +82,7 @@ const DoorbellEmulatorDoor* load() {
                                   variable("EMU_COUNTS", ""),
                                   root(),
                                   strcmp(adversarial, "0") != 0,
+                                  is_bare(),
                                   strcmp(variable("EMU_BREAK_LDS", "0"), "0") != 0,
                                   strcmp(variable("EMU_LEAKS", "0"), "0") != 0};
   const DoorbellEmulatorDoor* made = make(&options);
@@ -115,10 +117,25 @@ bool owned(const char* path) {
   return strcmp(path, "/dev/kfd") == 0 || inside(path, "/dev/dri") ||
          inside(path, "/sys/class/kfd") || inside(path, "/sys/devices/virtual/kfd") ||
          inside(path, "/sys/class/drm") || inside(path, "/sys/module/amdgpu") ||
-         strcmp(path, "/proc/modules") == 0 || starts(path, "/sys/dev/char/226:");
+         strcmp(path, "/proc/modules") == 0 || starts(path, "/sys/dev/char/226:") ||
+         (is_bare() && (inside(path, "/sys/bus/pci") || inside(path, "/lib/firmware/amdgpu") ||
+                        inside(path, "/dev/vfio")));
+}
+
+// "/sys/bus/pci/devices/0000:03:00.0/resource5"
+int node_of_region(const char* path) {
+  unsigned bus = 0, region = 0;
+  int length = 0;
+  if (sscanf(path, "/sys/bus/pci/devices/0000:%2x:00.0/resource%1u%n", &bus, &region, &length) !=
+          2 ||
+      path[length] != 0 || region > 5)
+    return -2;
+  return kDoorbellPciFirst + static_cast<int>(bus * 8 + region);
 }
 
 int node_of_path(const char* path) {
+  if (strcmp(path, "/proc/self/pagemap") == 0) return kDoorbellPageMap;
+  if (starts(path, "/sys/bus/pci/")) return node_of_region(path);
   if (strcmp(path, "/dev/kfd") == 0) return -1;
   if (strcmp(path, "/dev/nvidiactl") == 0) return kDoorbellNvControl;
   if (strcmp(path, "/dev/nvidia-uvm") == 0) return kDoorbellNvUvm;
@@ -139,7 +156,8 @@ void* next(const char* name) { return dlsym(RTLD_NEXT, name); }
 
 Path::Path(const char* path) : path_(path) {
   const char* prefix = path && path[0] == '/' ? root() : nullptr;
-  if (!prefix || !(starts(path, "/dev/") || starts(path, "/sys/") || starts(path, "/proc/modules")))
+  if (!prefix || !(starts(path, "/dev/") || starts(path, "/sys/") || starts(path, "/proc/") ||
+                   starts(path, "/lib/firmware/")))
     return;
   int length = snprintf(buffer_, sizeof buffer_, "%s%s", prefix, path);
   if (length < 0 || length >= kPathMax) return;
@@ -159,7 +177,16 @@ long unrewrite(char* path, long length) {
   return length - cut;
 }
 
+bool is_bare() {
+  char devices[kPathMax];
+  const char* prefix = root();
+  const int length =
+      prefix ? snprintf(devices, sizeof devices, "%s/sys/bus/pci/devices", prefix) : 0;
+  return length > 0 && length < kPathMax && exists(devices);
+}
+
 void make_device(struct stat* status, int node) {
+  if (node >= kDoorbellPciFirst) return;
   constexpr unsigned kDrm = 226, kKfd = 511, kUvm = 510, kNvidia = 195;
   constexpr unsigned kFirst = kDoorbellNvFirst;
   const auto number = static_cast<unsigned>(node);
@@ -173,6 +200,9 @@ void make_device(struct stat* status, int node) {
 }
 
 bool forked() { return is_child; }
+
+void note_page_map() { opened_page_map = true; }
+bool has_page_map() { return opened_page_map.load(std::memory_order_relaxed); }
 
 const DoorbellEmulatorDoor* opened_emulator() { return door.load(std::memory_order_acquire); }
 

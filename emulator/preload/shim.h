@@ -31,7 +31,7 @@ class Path {
   explicit Path(const char* path);
   const char* c_str() const { return rewritten_ ? buffer_ : path_; }
   bool rewritten() const { return rewritten_; }
-  // -1: /dev/kfd; 0 and up: a render node, or one of NVIDIA's (door.h); -2: neither.
+  // -1: /dev/kfd; 0 and up: a render node, one of NVIDIA's or PCI's (door.h); -2: none.
   int node() const { return node_; }
 
  private:
@@ -45,8 +45,11 @@ class Path {
 // length.
 long unrewrite(char* path, long length);
 
-// The status of a device node for the program. [Documentation/admin-guide/devices.txt: 226 is DRM,
-// 195 NVIDIA's]
+// Whether no kernel driver has the machine's GPUs.
+bool is_bare();
+
+// The status of a device node for the program; regions of PCI are files.
+// [Documentation/admin-guide/devices.txt: 226 is DRM, 195 NVIDIA's]
 void make_device(struct stat* status, int node);
 
 // Null until a device is opened.
@@ -57,6 +60,10 @@ const DoorbellEmulatorDoor* emulator();
 // The process has a file of events from now on, so that functions which wait for descriptors tell
 // the emulator what they reported.
 void note_event_file();
+// The process has opened its page map; until then no function that reads asks whose descriptor it
+// is.
+void note_page_map();
+bool has_page_map();
 // Whether this process was forked from one that had opened a machine.
 bool forked();
 

@@ -1,5 +1,5 @@
-// mmap: the driver checks mappings of nodes. munmap: GPUs may use the memory (userptr), and must
-// not access it any more.
+// mmap: the driver checks mappings of nodes; what is locked for bare GPUs is not locked for real,
+// which takes a right. munmap: GPUs may use the memory (userptr), and must not access it any more.
 #include <sys/mman.h>
 
 #include <cerrno>
@@ -21,6 +21,7 @@ void* shim_mmap(void* at, size_t bytes, int protection, int flags, int descripto
   const int why =
       door ? door->map(descriptor, bytes, protection, flags, static_cast<unsigned long>(offset))
            : 0;
+  if ((flags & MAP_LOCKED) != 0 && is_bare()) flags &= ~MAP_LOCKED;
   if (why == 0)
     return real<void*(void*, size_t, int, int, int, off_t)>("mmap")(at, bytes, protection, flags,
                                                                     descriptor, offset);

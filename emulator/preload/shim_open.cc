@@ -18,6 +18,7 @@ int open_node(int node, int flags) {
     errno = ENODEV;
     return -1;
   }
+  if (node == kDoorbellPageMap) note_page_map();
   return door->open_node(node, flags);
 }
 

@@ -11,5 +11,7 @@ namespace doorbell::emu {
 
 // Below `root`, which exists: "/sys/..." becomes "<root>/sys/...". Unknown GPUs are Invalid.
 Result<void> write_system_root(const std::string& root, std::span<const std::string> gpus);
+// The same of GPUs that no kernel driver has: PCI devices, firmware, the page map's name.
+Result<void> write_bare_root(const std::string& root, std::span<const std::string> gpus);
 
 }  // namespace doorbell::emu

@@ -42,7 +42,7 @@ struct Options {
   TraceOptions trace;
   bool break_lds = false;
   bool adversarial = false, leaks = false, rules = false, count = false, json = false;
-  bool races = false;
+  bool races = false, bare = false;
   std::vector<std::string> command;
 };
 
@@ -179,14 +179,18 @@ int run(const Options& given) {
        {std::pair("seed", &options.seed), std::pair("--hang-after", &options.hang_after),
         std::pair("--break-count", &options.break_count)})
     if (!text->empty()) or_throw(emu::parse_number(what, *text));
-  if (options.gpus.starts_with("sm_")) return run_nvidia(options);
+  if (options.gpus.starts_with("sm_")) {
+    if (options.bare) throw fail(ErrorKind::Unsupported, "--bare is for AMD's GPUs");
+    return run_nvidia(options);
+  }
   options.checks = with_races(options, "AMD-RACE");
   or_throw(emu::Checks().configure(options.checks, emu::amdgpu::all_checks()));
   // Checked here: the program would fail only when it opens a GPU.
   const std::vector<std::string> gpus = or_throw(emu::amdgpu::parse_gpus(options.gpus));
   const std::string library = find_preload("libdoorbell_preload.so");
   Root root;
-  or_throw(emu::write_system_root(root.path(), gpus));
+  or_throw(options.bare ? emu::write_bare_root(root.path(), gpus)
+                        : emu::write_system_root(root.path(), gpus));
 
   set_machine(options, root);
   if (!options.dump_waves.empty())
@@ -233,6 +237,9 @@ void add_emu(CLI::App* app, int* status) {
   command->add_option("--break-count", options->break_count, "How many waves of each, else 1");
   command->add_option("--break-file", options->break_file, "Where, else to standard error")
       ->option_text("FILE");
+  command->add_flag("--bare", options->bare,
+                    "GPUs that no kernel driver has: PCI devices under /sys (gfx942, gfx1100, "
+                    "gfx1201)");
   command->add_flag("--break-lds", options->break_lds, "With the work group's LDS");
   command->add_flag("--count", options->count,
                     "Print what each kernel executed, when the program has ended");

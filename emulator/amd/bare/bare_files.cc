@@ -12,6 +12,7 @@
 #include "base/os/file_tree.h"
 #include "base/os/host.h"
 #include "base/util/try.h"
+#include "emulator/amd/bare/config_space.h"
 #include "emulator/amd/bare/made_tables.h"
 
 namespace doorbell::emu::amdgpu {
@@ -93,12 +94,12 @@ class ConfigFile final : public UnsupportedFile {
     return has_lock_;
   }
   Result<usize> read_at(u64 offset, std::span<u8> into) override {
-    const u16 words[] = {0x1002, static_cast<u16>(gpu_.device().slot.node->device_id),
-                         gpu_.command_word()};
-    if (offset + into.size() > sizeof words)
-      return fail_errno(EINVAL, "read configuration at {:#x}", offset);
-    std::memcpy(into.data(), reinterpret_cast<const u8*>(words) + offset, into.size());
-    return into.size();
+    const ConfigSpace space =
+        make_config_space(gpu_, static_cast<u16>(gpu_.device().slot.node->device_id));
+    if (offset >= space.size()) return usize{0};
+    const usize count = std::min(into.size(), space.size() - static_cast<usize>(offset));
+    std::memcpy(into.data(), space.data() + offset, count);
+    return count;
   }
   Result<void> write_at(u64 offset, std::span<const u8> bytes) override {
     if (offset != 4 || bytes.size() != 2)
@@ -204,20 +205,22 @@ class PageMapFile final : public UnsupportedFile {
 };
 
 std::string region_lines(const BareGpu& gpu) {
+  // [linux/ioport.h IORESOURCE_MEM, _PREFETCH, _MEM_64, as a card has them]
+  constexpr u32 kPrefetchable64 = 0x14220c, kPlain = 0x40200;
   struct Region {
     u64 start = 0, bytes = 0;
+    u32 flags = 0;
   };
-  const Region regions[6] = {{gpu.shown_address(), gpu.shown_bytes()},
+  const Region regions[6] = {{gpu.shown_address(), gpu.shown_bytes(), kPrefetchable64},
                              {},
-                             {gpu.doorbell_address(), BareGpu::kDoorbellBytes},
+                             {gpu.doorbell_address(), BareGpu::kDoorbellBytes, kPrefetchable64},
                              {},
                              {},
-                             {gpu.register_address(), BareGpu::kRegisterBytes}};
+                             {gpu.register_address(), BareGpu::kRegisterBytes, kPlain}};
   std::string text;
   for (const Region& region : regions)
     text += fmt::format("0x{:016x} 0x{:016x} 0x{:016x}\n", region.start,
-                        region.bytes == 0 ? 0 : region.start + region.bytes - 1,
-                        region.bytes == 0 ? 0 : 0x14220c);
+                        region.bytes == 0 ? 0 : region.start + region.bytes - 1, region.flags);
   return text;
 }
 
@@ -272,8 +275,11 @@ BareFiles::BareFiles(std::span<const std::unique_ptr<BareGpu>> gpus, BusMemory& 
     texts_[folder + "/vendor"] = bytes_of("0x1002\n");
     texts_[folder + "/device"] = bytes_of(fmt::format("{:#06x}\n", node.device_id));
     texts_[folder + "/class"] = bytes_of("0x030000\n");
+    texts_[folder + "/irq"] = bytes_of("0\n");
     // Their names; what is in them changes.
-    for (const char* name : {"/resource", "/resource0_resize"}) texts_[folder + name] = {};
+    for (const char* name : {"/config", "/enable", "/resource", "/resource0", "/resource0_resize",
+                             "/resource2", "/resource5"})
+      texts_[folder + name] = {};
     for (auto& [name, bytes] : make_firmware_files(node))
       texts_[fmt::format("{}/{}", kFirmware, name)] = std::move(bytes);
   }

@@ -172,12 +172,16 @@ u64 BareGpu::shown_address() const {
   return kBusOfGpus + device_.slot.index * kBusOfGpu + (is_small ? kOfSmall : 0);
 }
 
+// A base address of 32 bits.
 u64 BareGpu::register_address() const {
-  constexpr u64 kOfRegisters = u64{1} << 39;
-  return kBusOfGpus + device_.slot.index * kBusOfGpu + kOfRegisters;
+  constexpr u64 kRegisters = 0xfc000000;
+  return kRegisters + device_.slot.index * kRegisterBytes;
 }
 
-u64 BareGpu::doorbell_address() const { return register_address() + (u64{1} << 30); }
+u64 BareGpu::doorbell_address() const {
+  constexpr u64 kOfDoorbells = u64{1} << 39;
+  return kBusOfGpus + device_.slot.index * kBusOfGpu + kOfDoorbells;
+}
 
 u64 BareGpu::shown_sizes() const {
   constexpr unsigned kSmallest = 8;  // 256 MiB

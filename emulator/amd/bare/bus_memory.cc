@@ -44,6 +44,21 @@ void BusMemory::unpin(u8* host) {
   by_host_.erase(found);
 }
 
+bool BusMemory::has_pages(const u8* host, u64 bytes) const {
+  std::lock_guard lock(mutex_);
+  const auto page = by_host_.lower_bound(host);
+  return page != by_host_.end() && page->first < host + bytes;
+}
+
+void BusMemory::unpin_pages(u8* host, u64 bytes) {
+  std::lock_guard lock(mutex_);
+  auto page = by_host_.lower_bound(host);
+  while (page != by_host_.end() && page->first < host + bytes) {
+    by_address_.erase(page->second);
+    page = by_host_.erase(page);
+  }
+}
+
 std::optional<u64> BusMemory::address_of(u64 host_page) const {
   std::lock_guard lock(mutex_);
   const u8* const page = reinterpret_cast<const u8*>(host_page);

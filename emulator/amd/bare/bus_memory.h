@@ -21,6 +21,9 @@ class BusMemory {
   // At an address that the process chose, through an IOMMU.
   void pin_at(u64 address, u8* host, u64 bytes);
   void unpin(u8* host);
+  // What was pinned page by page: whether any of it lies there, and that it goes.
+  bool has_pages(const u8* host, u64 bytes) const;
+  void unpin_pages(u8* host, u64 bytes);
   // Of a page of the process; empty: it is not pinned. Neighbours in the process need not be
   // neighbours on the bus.
   std::optional<u64> address_of(u64 host_page) const;
