@@ -23,6 +23,7 @@ enum class ExchangeKind : u8 {
   ReduceScatter,  // everyone gets its own block of all combined
   Gather,         // everyone gets everyone's, block by block
   AllToAll,       // block i goes to process i of the group
+  Broadcast,      // everyone gets that of the process `root`
 };
 
 struct Exchange {
@@ -31,6 +32,7 @@ struct Exchange {
   DType dtype;
   i64 bytes = 0;           // of what this process gives
   std::vector<int> ranks;  // the group, in order
+  int root = 0;            // of Broadcast: its place in the group
 
   bool operator==(const Exchange&) const = default;
 };

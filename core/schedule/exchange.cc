@@ -141,6 +141,13 @@ Parts exchange_whole(ShardBuilder& builder, const Parts& parts, const Line& line
   return results;
 }
 
+Parts exchange_one(ShardBuilder& builder, const Parts& parts, const Line& line, i64 root) {
+  Parts results;
+  for (UOp part : parts)
+    results.push_back(exchange(builder, ExchangeKind::Broadcast, root, line, part, sizes_of(part)));
+  return results;
+}
+
 Parts exchange_axis(ShardBuilder& builder, const Parts& parts, const Line& line, i64 axis) {
   Parts results;
   for (UOp part : parts) {
@@ -166,11 +173,13 @@ std::shared_ptr<const KernelAst> exchange_ast(DType dtype, u16 device, std::span
 Exchange exchange_of(const ScheduleItem& item, const Schedule& schedule) {
   const std::span<const i64> args = item.ast->sink.args();
   const ScheduleBuffer& from = schedule.buffers[item.buffers[1]];
-  Exchange exchange{static_cast<ExchangeKind>(args[1]),
-                    static_cast<Op>(args[2]),
-                    from.dtype,
-                    from.count * from.dtype.bytes(),
-                    {}};
+  Exchange exchange{.kind = static_cast<ExchangeKind>(args[1]),
+                    .dtype = from.dtype,
+                    .bytes = from.count * from.dtype.bytes()};
+  if (exchange.kind == ExchangeKind::Broadcast)
+    exchange.root = static_cast<int>(args[2]);
+  else
+    exchange.op = static_cast<Op>(args[2]);
   for (u16 device : placement_of(static_cast<u16>(args[3])).devices)
     exchange.ranks.push_back(Registry::instance().rank_of(device));
   return exchange;

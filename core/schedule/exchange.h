@@ -29,6 +29,8 @@ Parts exchange_sum_parts(ShardBuilder& builder, Op op, const Parts& partial, con
                          i64 axis);
 // Parts along line.axis to the whole value on each device.
 Parts exchange_whole(ShardBuilder& builder, const Parts& parts, const Line& line);
+// One of the parts, on each device.
+Parts exchange_one(ShardBuilder& builder, const Parts& parts, const Line& line, i64 root);
 // Parts along line.axis to parts along another axis.
 Parts exchange_axis(ShardBuilder& builder, const Parts& parts, const Line& line, i64 axis);
 

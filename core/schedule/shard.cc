@@ -424,6 +424,12 @@ Parts Sharder::shard_cut(UOp node, const Placement& from, const Placement& to) {
   if (cuts_others) parts = each(node, parts, args);
   const i64 start = node.arg(2 * axis);
   const i64 size = size_of(node, from.layout) / (to.is_split() ? to.count() : 1);
+  const i64 length = size_of(parts[0], from.layout), owner = start / length;
+  if (!to.is_split() && size > 0 && start + size <= (owner + 1) * length &&
+      can_exchange(from.devices) && has_constant_shape(node)) {
+    for (UOp& part : parts) part = builder_.window(part, from.layout, start - owner * length, size);
+    return exchange_one(builder_, parts, line_of(from), owner);
+  }
   Parts results;
   for (i64 i = 0; i < to.count(); ++i) {
     const i64 at = to.is_split() ? start + i * size : start;

@@ -19,8 +19,8 @@ inline constexpr u16 kFirstPlacement = 0x8000;
 // Values of several processes (core/device/communicator.h) are these ops with more args:
 //   Shard  args = {kUnited + layout, devices...}: of the parts each process has one; this one's is
 //          src[0]
-//   Copy   args = {device, ExchangeKind, reduction op or number, devices, dims...}: what a device
-//          has after an exchange of src[0] with the devices of that placement, and its dims
+//   Copy   args = {device, ExchangeKind, reduction op, root or number, devices, dims...}: what a
+//          device has after an exchange of src[0] with those of that placement, and its dims
 inline constexpr i64 kUnited = 64;         // a bit
 inline constexpr usize kExchangeArgs = 4;  // before the dims
 

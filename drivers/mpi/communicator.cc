@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 #include <vector>
 
@@ -125,6 +126,10 @@ class MpiProgram final : public core::Program {
       case ExchangeKind::ReduceScatter:
         return api.reduce_scatter(group, from, to, count / members(), element_, combine_, pending);
       case ExchangeKind::Gather: return api.gather(group, from, to, exchange_.bytes, pending);
+      case ExchangeKind::Broadcast:
+        if (exchange_.ranks[static_cast<usize>(exchange_.root)] == link_.job().rank)
+          std::memcpy(to, from, static_cast<usize>(exchange_.bytes));
+        return api.broadcast(group, to, exchange_.bytes, exchange_.root, pending);
       default: return api.all_to_all(group, from, to, exchange_.bytes / members(), pending);
     }
   }

@@ -1,5 +1,6 @@
 // Tensors over the devices of several processes give what one process gives: operations, moves,
 // gradients, random numbers, jit, layers and optimisers.
+#include "core/device/counters.h"
 #include "tensor/jit/jit.h"
 #include "tensor/nn/layers.h"
 #include "tensor/nn/losses.h"
@@ -43,6 +44,15 @@ TEST(Sharded, OperationsOnPartsAndAcrossThem) {
     for (const i64 axis : {0, 1})
       expect_same(functions[i](x.shard(all(), axis), y.shard(all(), 0)), expected);
   }
+}
+
+// By one exchange, not by a message to each.
+TEST(Sharded, WhatOneProcessHasIsBroadcast) {
+  const Tensor x = whole_numbers({16, 8}, 8), rows = x.shard(all(), 0).contiguous().realize();
+  const i64 before = core::counters.copies;
+  for (const i64 row : {0, 5, 15}) expect_same(rows[row].contiguous().realize(), x[row]);
+  expect_same(rows[{Slice(6, 7), Slice(1, 4)}], x[{Slice(6, 7), Slice(1, 4)}]);
+  EXPECT_EQ(core::counters.copies - before, 0);
 }
 
 TEST(Sharded, GradientsOfSharedAndSplitLeaves) {

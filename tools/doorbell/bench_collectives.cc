@@ -35,6 +35,7 @@ constexpr Collective kCollectives[] = {
      [](const Tensor& x) { return dist::all_reduce(x); }},
     {"allgather", mpi::Plain::Allgather, false, &dist::all_gather},
     {"alltoall", mpi::Plain::AllToAll, true, &dist::all_to_all},
+    {"broadcast", mpi::Plain::Broadcast, false, [](const Tensor& x) { return dist::broadcast(x); }},
 };
 
 struct Options {
@@ -47,7 +48,7 @@ struct Options {
 
 constexpr const char* kExplanation = R"(
 COLUMNS
-  MPI us     MPI_Allreduce, MPI_Allgather, MPI_Alltoall on host memory
+  MPI us     MPI_Allreduce, MPI_Allgather, MPI_Alltoall, MPI_Bcast on host memory
   replay us  a captured function (jit), until its result can be read
   eager us   the same expression, realised again
   over us    replay less MPI; over % is that of MPI

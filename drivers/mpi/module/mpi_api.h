@@ -22,7 +22,7 @@ struct Job {
 };
 
 // MPI's blocking calls, on all processes: what Doorbell's exchanges are measured beside.
-enum class Plain : u8 { Barrier, Allreduce, Allgather, AllToAll };
+enum class Plain : u8 { Barrier, Allreduce, Allgather, AllToAll, Broadcast };
 
 // A group of processes, and an operation under way: numbers that the module gives out.
 using Group = int;
@@ -49,6 +49,8 @@ struct MpiApi {
   // `bytes` of each.
   int (*gather)(Group, const void* from, void* to, i64 bytes, Pending* made);
   int (*all_to_all)(Group, const void* from, void* to, i64 bytes, Pending* made);
+  // Of the process `root`, a rank within the group, into `data` of the others.
+  int (*broadcast)(Group, void* data, i64 bytes, int root, Pending* made);
   int (*barrier)(Group, Pending* made);
   int (*test)(Pending, bool* done);
   // A message that will not be awaited: nothing is written any more, unless some of it has come.
@@ -56,13 +58,14 @@ struct MpiApi {
   // Whether a message is there; which rank it is from and how long it is.
   int (*probe)(Group, int tag, bool* found, int* rank, i64* bytes);
   void (*message)(int error, char* text, int size);
-  // Sums are of float; `bytes` are those of a block, where there is one for each process.
+  // Sums are of float; `bytes` are those of a block, where there is one for each process. A
+  // broadcast is of rank 0's `to`.
   int (*plain)(Plain, const void* from, void* to, i64 bytes);
 };
 
 inline constexpr const char* kMpiApiSymbol = "doorbell_mpi_api";
 // Of the table above: changes with it.
-inline constexpr u32 kMpiApiVersion = 3;
+inline constexpr u32 kMpiApiVersion = 4;
 inline constexpr const char* kMpiVersionSymbol = "doorbell_mpi_api_version";
 
 }  // namespace doorbell::mpi

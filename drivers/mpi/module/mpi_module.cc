@@ -270,6 +270,13 @@ int all_to_all(Group group, const void* from, void* to, i64 bytes, Pending* made
       request, made);
 }
 
+int broadcast(Group group, void* data, i64 bytes, int root, Pending* made) {
+  const Bytes size(bytes);
+  if (size.error != MPI_SUCCESS) return size.error;
+  MPI_Request request;
+  return kept(MPI_Ibcast(data, size.count, size.type, root, comm(group), &request), request, made);
+}
+
 int barrier(Group group, Pending* made) {
   MPI_Request request;
   return kept(MPI_Ibarrier(comm(group), &request), request, made);
@@ -319,13 +326,15 @@ int plain(Plain what, const void* from, void* to, i64 bytes) {
       return MPI_Allreduce(from, to, floats, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
     case Plain::Allgather:
       return MPI_Allgather(from, size, MPI_BYTE, to, size, MPI_BYTE, MPI_COMM_WORLD);
+    case Plain::Broadcast: return MPI_Bcast(to, size, MPI_BYTE, 0, MPI_COMM_WORLD);
     case Plain::AllToAll: break;
   }
   return MPI_Alltoall(from, size, MPI_BYTE, to, size, MPI_BYTE, MPI_COMM_WORLD);
 }
 
-constexpr MpiApi kApi{name,   start,      end,     group, send,   receive, reduce,  reduce_scatter,
-                      gather, all_to_all, barrier, test,  cancel, probe,   message, plain};
+constexpr MpiApi kApi{name,   start,          end,    group,      send,      receive,
+                      reduce, reduce_scatter, gather, all_to_all, broadcast, barrier,
+                      test,   cancel,         probe,  message,    plain};
 
 }  // namespace
 }  // namespace doorbell::mpi

@@ -26,7 +26,7 @@ class Collectives(unittest.TestCase):
 
     def test_figures_of_two_processes(self):
         rows = self.rows_of_two("collectives", "--sizes", "1KiB,6")
-        self.assertEqual(list(rows), [f"{name} {size}" for name in ("allreduce", "allgather", "alltoall")
+        self.assertEqual(list(rows), [f"{name} {size}" for name in ("allreduce", "allgather", "alltoall", "broadcast")
                                       for size in (1024, 4)])
         for row in rows.values():
             self.assertEqual(row["samples"], 3)
