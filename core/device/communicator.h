@@ -31,6 +31,7 @@ struct Exchange {
   Op op = Op::Add;  // of Reduce and ReduceScatter
   DType dtype;
   i64 bytes = 0;           // of what this process gives
+  std::vector<i64> parts;  // bytes of each value; several of Reduce alone
   std::vector<int> ranks;  // the group, in order
   int root = 0;            // of Broadcast: its place in the group
 
@@ -39,6 +40,10 @@ struct Exchange {
 
 // "allreduce_add_float32 of 4", for people.
 std::string describe(const Exchange& exchange);
+// Whether op counts.
+bool combines(const Exchange& exchange);
+// What this process gets.
+i64 result_bytes(const Exchange& exchange);
 
 class Communicator {
  public:
@@ -49,7 +54,7 @@ class Communicator {
   // Its queue runs all exchanges, one after another. Every process must submit the same in the same
   // order, as far as it takes part.
   virtual Device& device() = 0;
-  // A program of that device with the arguments {to, from}.
+  // A program of that device with the arguments {to..., from...}.
   virtual Result<std::unique_ptr<Program>> load(const Exchange& exchange) = 0;
   // The device of another process. Copies to it send, copies from it receive.
   virtual Result<std::unique_ptr<Device>> open_remote(DeviceSpec spec, int rank) = 0;

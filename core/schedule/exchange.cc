@@ -158,24 +158,27 @@ Parts exchange_axis(ShardBuilder& builder, const Parts& parts, const Line& line,
   return results;
 }
 
-std::shared_ptr<const KernelAst> exchange_ast(DType dtype, u16 device, std::span<const i64> args) {
+std::shared_ptr<const KernelAst> exchange_ast(DType dtype, u16 device, std::span<const i64> args,
+                                              u32 values) {
   auto ast = std::make_shared<KernelAst>();
   ast->arena = std::make_unique<Arena>();
-  const UOp param = ast->arena->make(Op::Param, dtype, {}, {1, 0});
+  const UOp param = ast->arena->make(Op::Param, dtype, {}, {values, 0});
   std::vector<i64> all{device};
   all.insert(all.end(), args.begin(), args.end());
   ast->sink = ast->arena->make(Op::Copy, dtype, {&param, 1}, all);
-  ast->param_count = 2;
-  ast->output_count = 1;
+  ast->param_count = 2 * values;
+  ast->output_count = values;
   return ast;
 }
 
 Exchange exchange_of(const ScheduleItem& item, const Schedule& schedule) {
   const std::span<const i64> args = item.ast->sink.args();
-  const ScheduleBuffer& from = schedule.buffers[item.buffers[1]];
-  Exchange exchange{.kind = static_cast<ExchangeKind>(args[1]),
-                    .dtype = from.dtype,
-                    .bytes = from.count * from.dtype.bytes()};
+  Exchange exchange{.kind = static_cast<ExchangeKind>(args[1]), .dtype = item.ast->sink.dtype()};
+  for (usize i = item.ast->output_count; i < item.buffers.size(); ++i) {
+    const ScheduleBuffer& from = schedule.buffers[item.buffers[i]];
+    exchange.parts.push_back(from.count * from.dtype.bytes());
+    exchange.bytes += exchange.parts.back();
+  }
   if (exchange.kind == ExchangeKind::Broadcast)
     exchange.root = static_cast<int>(args[2]);
   else

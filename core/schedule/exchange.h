@@ -37,12 +37,14 @@ Parts exchange_axis(ShardBuilder& builder, const Parts& parts, const Line& line,
 bool has_constant_shape(UOp x);
 
 // In a schedule an exchange is a Copy with a graph: its sink is the Copy of a Param, with the args
-// of the node that it was. `args` are those behind the device.
-std::shared_ptr<const KernelAst> exchange_ast(DType dtype, u16 device, std::span<const i64> args);
+// of the node that it was. `args` are those behind the device. Its buffers are the results of
+// `values` values, then the values.
+std::shared_ptr<const KernelAst> exchange_ast(DType dtype, u16 device, std::span<const i64> args,
+                                              u32 values = 1);
 inline bool is_exchange(const ScheduleItem& item) {
   return item.kind == ScheduleItem::Kind::Copy && item.ast != nullptr;
 }
-// What such an item asks of the processes, with the bytes of its source.
+// What such an item asks of the processes, with the bytes of its sources.
 Exchange exchange_of(const ScheduleItem& item, const Schedule& schedule);
 
 }  // namespace doorbell::core

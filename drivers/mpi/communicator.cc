@@ -95,8 +95,9 @@ class MpiProgram final : public core::Program {
 
   Result<void> launch(std::span<const core::BufferView> buffers, std::span<const i64>) override {
     TRY(link_.check());
+    if (exchange_.parts.size() > 1) return launch_parts(buffers);
     TRY(HostBytes from, HostBytes::of(buffers[1], exchange_.bytes, true));
-    TRY(HostBytes to, HostBytes::of(buffers[0], result_bytes(), false));
+    TRY(HostBytes to, HostBytes::of(buffers[0], core::result_bytes(exchange_), false));
     TRY(const Group group, link_.group(exchange_.ranks));
     const Link::Start start = [&](const MpiApi& api, Pending* pending) {
       return begin(api, group, from.data(), to.data(), pending);
@@ -110,14 +111,36 @@ class MpiProgram final : public core::Program {
   }
 
  private:
-  i64 members() const { return static_cast<i64>(exchange_.ranks.size()); }
-  i64 result_bytes() const {
-    switch (exchange_.kind) {
-      case ExchangeKind::ReduceScatter: return exchange_.bytes / members();
-      case ExchangeKind::Gather: return exchange_.bytes * members();
-      default: return exchange_.bytes;
+  // Several values are one, in memory of their own.
+  Result<void> launch_parts(std::span<const core::BufferView> buffers) {
+    const usize count = exchange_.parts.size();
+    std::vector<u8>& joined = scratch();
+    if (joined.size() < static_cast<usize>(exchange_.bytes))
+      joined.resize(static_cast<usize>(exchange_.bytes));
+    i64 at = 0;
+    for (usize i = 0; i < count; at += exchange_.parts[i++]) {
+      TRY(HostBytes from, HostBytes::of(buffers[count + i], exchange_.parts[i], true));
+      std::memcpy(joined.data() + at, from.data(), static_cast<usize>(exchange_.parts[i]));
     }
+    TRY(const Group group, link_.group(exchange_.ranks));
+    const Link::Start start = [&](const MpiApi& api, Pending* pending) {
+      return begin(api, group, joined.data(), joined.data(), pending);
+    };
+    TRY(link_.run(start, what_, exchange_.ranks));
+    at = 0;
+    for (usize i = 0; i < count; at += exchange_.parts[i++]) {
+      TRY(HostBytes to, HostBytes::of(buffers[i], exchange_.parts[i], false));
+      std::memcpy(to.data(), joined.data() + at, static_cast<usize>(exchange_.parts[i]));
+      TRY(to.write_back());
+    }
+    return {};
   }
+  // The queue runs one exchange at a time. Kept, because new pages cost as much as copying.
+  static std::vector<u8>& scratch() {
+    static std::vector<u8>& bytes = *new std::vector<u8>;
+    return bytes;
+  }
+  i64 members() const { return static_cast<i64>(exchange_.ranks.size()); }
   int begin(const MpiApi& api, Group group, const void* from, void* to, Pending* pending) const {
     const i64 count = exchange_.bytes / exchange_.dtype.bytes();
     switch (exchange_.kind) {
@@ -186,11 +209,9 @@ MpiCommunicator::MpiCommunicator(Link& link)
     : link_(link), device_(core::DeviceSpec{.name = "MPI"}, link) {}
 
 Result<std::unique_ptr<core::Program>> MpiCommunicator::load(const Exchange& exchange) {
-  const bool combines =
-      exchange.kind == ExchangeKind::Reduce || exchange.kind == ExchangeKind::ReduceScatter;
   const std::optional<Element> element = element_of(exchange.dtype);
   const std::optional<Combine> combine = combine_of(exchange.op, exchange.dtype);
-  if (combines && (!element || !combine))
+  if (core::combines(exchange) && (!element || !combine))
     return fail(ErrorKind::Unsupported, "{}: MPI does not combine these", core::describe(exchange));
   return std::make_unique<MpiProgram>(link_, exchange, element.value_or(Element::U8),
                                       combine.value_or(Combine::Add));

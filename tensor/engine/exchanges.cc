@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/device/registry.h"
+#include "core/schedule/bucket.h"
 #include "core/schedule/exchange.h"
 #include "tensor/engine/must.h"
 #include "tensor/engine/realize.h"
@@ -39,15 +40,16 @@ class Stager {
 
   void add(ScheduleItem item) {
     if (!leaves_process(item, schedule_)) return items_.push_back(std::move(item));
-    const u32 to = item.buffers[0], from = item.buffers[1];
-    if (needs_staging(from)) {
-      item.buffers[1] = on_host(from);
-      copy(item.buffers[1], from);
-    }
-    if (needs_staging(to)) item.buffers[0] = on_host(to);
-    const u32 received = item.buffers[0];
+    const std::vector<u32> given = item.buffers;
+    const usize outputs = given.size() / 2;
+    for (usize i = 0; i < given.size(); ++i)
+      if (needs_staging(given[i])) item.buffers[i] = on_host(given[i]);
+    const std::vector<u32> staged = item.buffers;
+    for (usize i = outputs; i < given.size(); ++i)
+      if (staged[i] != given[i]) copy(staged[i], given[i]);
     items_.push_back(std::move(item));
-    if (received != to) copy(to, received);
+    for (usize i = 0; i < outputs; ++i)
+      if (staged[i] != given[i]) copy(given[i], staged[i]);
   }
   std::vector<ScheduleItem> take() { return std::move(items_); }
 
@@ -80,6 +82,7 @@ bool is_of_others(u16 device) {
 
 void keep_own_work(Schedule* schedule) {
   if (Registry::instance().communicator() == nullptr) return;
+  core::bucket_exchanges(schedule, {});
   std::erase_if(schedule->items,
                 [&](const ScheduleItem& item) { return !is_own_work(item, *schedule); });
   Stager stager(schedule);
@@ -100,7 +103,7 @@ KernelRef load_exchange(const ScheduleItem& item, const Schedule& schedule) {
   auto made = std::make_shared<LoadedKernel>();
   made->name = core::describe(exchange);
   made->program = must(Registry::instance().communicator()->load(exchange));
-  made->output_count = 1;
+  made->output_count = item.ast->output_count;
   for (u32 buffer : item.buffers) {
     const ScheduleBuffer& memory = schedule.buffers[buffer];
     made->bytes += static_cast<f64>(memory.count * memory.dtype.bytes());

@@ -42,6 +42,7 @@ struct MpiApi {
   // Ranks are those within the group.
   int (*send)(Group, const void* data, i64 bytes, int rank, int tag, Pending* made);
   int (*receive)(Group, void* data, i64 bytes, int rank, int tag, Pending* made);
+  // `from` may be `to`.
   int (*reduce)(Group, const void* from, void* to, i64 count, Element, Combine, Pending* made);
   // `count` elements for each.
   int (*reduce_scatter)(Group, const void* from, void* to, i64 count, Element, Combine,

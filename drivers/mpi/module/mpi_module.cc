@@ -238,8 +238,8 @@ int reduce(Group group, const void* from, void* to, i64 count, Element element, 
   MPI_Type_size(type_of(element), &element_bytes);
   choose_allreduce(count * element_bytes);
   MPI_Request request;
-  return kept(MPI_Iallreduce(from, to, static_cast<int>(count), type_of(element),
-                             op_of(combine, element), comm(group), &request),
+  return kept(MPI_Iallreduce(from == to ? MPI_IN_PLACE : from, to, static_cast<int>(count),
+                             type_of(element), op_of(combine, element), comm(group), &request),
               request, made);
 }
 
