@@ -1,7 +1,8 @@
 // Loads, stores and addresses, plain and gated.
 //
 // Gates: a gate per lane, and on targets that have masked vectors one gate of a vector access, is a
-// masked load or store. Any other load reads the memory's beginning where its gate is false, so
+// masked load or store; of stores, where these are slow, only if some lanes are stored and some are
+// not (masked_store()). Any other load reads the memory's beginning where its gate is false, so
 // that no branch is taken, or behind a buffer's end, where the target knows it; a store branches.
 #include <llvm/IR/CFG.h>
 #include <llvm/IR/Constants.h>
