@@ -9,6 +9,12 @@
 
 namespace doorbell::runtime {
 
+#ifdef __linux__
+#define LINUX(name) DEVICE(name)
+#else
+#define LINUX(name)
+#endif
+
 // Each in runtime/devices/.
 #define DEVICE(name) DeviceKind name##_kind();
 #define NAMED(name, interfaces, renderers)
@@ -42,6 +48,7 @@ std::deque<DeviceKind>& table() {
 #define NAMED(name, interfaces, renderers) named_kind(#name, interfaces, renderers),
 #include "runtime/devices.def"
 #undef DEVICE
+#undef LINUX
 #undef NAMED
   };
   return table;

@@ -15,6 +15,8 @@
 #include "base/util/types.h"
 #include "runtime/device_table.h"
 
+extern char** environ;  // no header of macOS declares it
+
 namespace doorbell::runtime {
 namespace {
 

@@ -3,12 +3,11 @@
 // CPU's object loader and the drivers place code and apply relocations.
 #pragma once
 
-#include <elf.h>
-
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "base/elf/format.h"
 #include "base/util/result.h"
 #include "base/util/types.h"
 

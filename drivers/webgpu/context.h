@@ -12,6 +12,7 @@
 #include <mutex>
 #include <string>
 
+#include "base/util/try.h"
 #include "drivers/webgpu/adapters.h"
 #include "drivers/webgpu/timestamps.h"
 

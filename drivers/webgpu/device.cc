@@ -43,10 +43,8 @@ Result<std::string> decode(std::span<const u8> image) {
 
 class Opened final : public WebGpuDevice {
  public:
-  Opened(core::DeviceSpec spec, const Api& api, std::unique_ptr<Context> context,
-         const Options& options)
+  Opened(core::DeviceSpec spec, std::unique_ptr<Context> context, const Options& options)
       : WebGpuDevice(std::move(spec)),
-        api_(api),
         traced_(options.trace != nullptr && context->info().timestamps),
         context_(std::move(context)),
         bindings_(*context_),
@@ -83,7 +81,6 @@ class Opened final : public WebGpuDevice {
   std::string description() const override;
 
  private:
-  const Api& api_;
   const bool traced_;
   const std::unique_ptr<Context> context_;
   BindingsCache bindings_;
@@ -153,7 +150,7 @@ Result<std::unique_ptr<WebGpuDevice>> open_device(core::DeviceSpec spec, const O
   TRY(std::unique_ptr<Context> context,
       Context::open(*api, instance, std::move(found[index]), spec.name, options.trace));
   return std::unique_ptr<WebGpuDevice>(
-      std::make_unique<Opened>(std::move(spec), *api, std::move(context), options));
+      std::make_unique<Opened>(std::move(spec), std::move(context), options));
 }
 
 }  // namespace doorbell::webgpu

@@ -247,7 +247,7 @@ def dead_files(sources, root):
     builds = {source.path: source.text for source in sources if os.path.basename(source.path) == "meson.build"}
     for source in sources:
         if source.path == "runtime/devices.def" and "runtime/meson.build" in builds:  # the build reads it
-            devices = re.findall(r"^DEVICE\((\w+)\)", source.text, re.MULTILINE)
+            devices = re.findall(r"^(?:DEVICE|LINUX)\((\w+)\)", source.text, re.MULTILINE)
             builds["runtime/meson.build"] += "".join(f"'devices/{device}.cc'" for device in devices)
     included = set()
     for source in sources:

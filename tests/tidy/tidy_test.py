@@ -165,7 +165,8 @@ class TidyTest(unittest.TestCase):
         bench = {"bench/meson.build": "benches = ['fast']\n", "bench/fast.cc": SOURCE}
         self.assertEqual(self.findings(bench), [])
         # The build of runtime/ reads which devices there are.
-        devices = {"runtime/devices.def": "// The devices.\nDEVICE(one)\n", "runtime/devices/one.cc": SOURCE,
+        devices = {"runtime/devices.def": "// The devices.\nDEVICE(one)\nLINUX(three)\n",
+                   "runtime/devices/one.cc": SOURCE, "runtime/devices/three.cc": SOURCE,
                    "runtime/devices/two.cc": SOURCE, "runtime/meson.build": "sources = files('../devices.def')\n"}
         self.assertEqual([(path, rule) for path, _, rule in self.findings(devices) if path.endswith(".cc")],
                          [("runtime/devices/two.cc", "dead")])
