@@ -9,6 +9,8 @@
 #include <chrono>
 #include <regex>
 
+#include "conformance/processes.h"
+
 namespace doorbell::conformance {
 namespace {
 
@@ -24,7 +26,8 @@ std::string escaped(const std::string& name) {
   return pattern;
 }
 
-// Keeps some batches of each group, at least one, and some cases of each batch.
+// Keeps some batches of each group, at least one where a single process is enough for it, and some
+// cases of each batch.
 std::vector<Batch> sample(const std::vector<Batch>& batches, u64 seed, u64 one_in) {
   const usize max_cases = std::clamp<usize>(60 / one_in, 3, 10);
   std::map<std::string, std::pair<u64, const Batch*>> first;  // of each group, by the seed's order
@@ -35,7 +38,8 @@ std::vector<Batch> sample(const std::vector<Batch>& batches, u64 seed, u64 one_i
   }
   std::vector<Batch> kept;
   for (const Batch& batch : batches) {
-    const bool is_first = first.at(group_of(batch.name)).second == &batch;
+    const bool is_first =
+        first.at(group_of(batch.name)).second == &batch && !is_distributed(batch.name);
     if (!batch.always && !is_first && seed_of(seed, batch.name) % one_in != 0) continue;
     kept.push_back(batch);
     std::vector<Case>& cases = kept.back().cases;
@@ -103,6 +107,8 @@ class Runner {
     for (const Case& one : batch.cases) {
       std::optional<std::string> reason = target_.lacks(one.needs);
       if (!reason && !one.exception.empty()) reason = one.exception;
+      if (is_distributed(one.name) && any_process(reason.has_value()) && !reason)
+        reason = "the device of another process cannot";
       if (!reason) {
         cases.push_back(&one);
         continue;
@@ -146,6 +152,12 @@ class Runner {
       ++report.groups[group_of(one.name)].passed;
       return;
     }
+    Failure failure{one.name, "", "^" + escaped(one.name) + "$"};
+    if (is_distributed(one.name)) {  // the others do not run it again
+      for (const std::string& line : trial.failures()) failure.text += line + "\n";
+      count(std::move(failure));
+      return;
+    }
     Trial::Inputs inputs;
     Trial alone(target_, trial.seed(), &inputs);
     build(one, alone);
@@ -156,15 +168,18 @@ class Runner {
       ++report.groups[group_of(one.name)].passed;
       return;
     }
-    Failure failure{one.name, "", "^" + escaped(one.name) + "$"};
     if (passes_alone) {
       failure.filter = "^" + escaped(batch.name) + "/";
       failure.text = "passes alone, and fails among the cases of its batch\n";
     }
     for (const std::string& line : (passes_alone ? trial : alone).failures())
       failure.text += line + "\n";
+    count(std::move(failure));
+  }
+
+  void count(Failure failure) {
     ++report.failed;
-    ++report.groups[group_of(one.name)].failed;
+    ++report.groups[group_of(failure.name)].failed;
     if (progress_.failure) progress_.failure(failure);
     report.failures.push_back(std::move(failure));
   }
@@ -209,12 +224,17 @@ Report run(const std::vector<Batch>& batches, const Target& target, const Option
     else
       runner.run(*batch);
   }
-  return std::move(runner.report);
+  Report& report = runner.report;
+  if (dist::world_size() > 1)
+    report.failed_elsewhere = sum_over_processes(report.failed) - report.failed;
+  return std::move(report);
 }
 
 std::string last_line(const Report& report, const Target& target) {
   std::string line =
       fmt::format("{} passed, {} failed, {} skipped", report.passed, report.failed, report.skipped);
+  if (report.failed_elsewhere > 0)
+    line += fmt::format(", {} failed in other processes", report.failed_elsewhere);
   if (report.not_run > 0) line += fmt::format(", {} not run for want of time", report.not_run);
   const char* separator = ": ";
   for (const auto& [reason, count] : report.skips) {

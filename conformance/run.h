@@ -34,7 +34,8 @@ struct GroupCount {
 
 struct Report {
   i64 passed = 0, failed = 0, skipped = 0;
-  i64 not_run = 0;  // for want of time
+  i64 not_run = 0;           // for want of time
+  i64 failed_elsewhere = 0;  // in the other processes of mpirun
   std::vector<Failure> failures;
   std::map<std::string, i64> skips;          // cases by reason
   std::map<std::string, GroupCount> groups;  // by the first word of their names

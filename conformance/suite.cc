@@ -138,6 +138,7 @@ Suite Suite::make() {
   add_random_cases(suite);
   add_device_cases(suite);
   add_queue_cases(suite);
+  add_distributed_cases(suite);
   return suite;
 }
 

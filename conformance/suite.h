@@ -143,5 +143,6 @@ void add_scratch_cases(Suite& suite);
 void add_random_cases(Suite& suite);
 void add_device_cases(Suite& suite);
 void add_queue_cases(Suite& suite);
+void add_distributed_cases(Suite& suite);
 
 }  // namespace doorbell::conformance

@@ -31,8 +31,8 @@ ADDRESS = {
         ["hcq", "drivers/cpu", "drivers/null", "drivers/disk", "drivers/cl", "drivers/mpi", "drivers/webgpu",
          "tests/hcq", "tests/dist", "tests/drivers"],
         ["hcq", "drivers", "drivers/webgpu_stand_in", "tlsf_fuzz"],
-        ["dist on *", "dist faults", "dist beside *", "conformance CL*", "conformance CPU*", "conformance NULL",
-         "conformance WEBGPU*"]),
+        ["dist on *", "dist faults", "dist beside *", "conformance over *", "conformance CL*", "conformance CPU*",
+         "conformance NULL", "conformance WEBGPU*"]),
     "drivers/amd": (
         ["drivers/amd", "drivers/amd/hw", "tests/drivers/amd", "tests/drivers/amd/hw"],
         ["drivers/amd", "drivers/amd/hw", "amd_*_fuzz"],

@@ -1,4 +1,4 @@
-"""The language model learns in several processes what one learns, and weights in parts take less memory.
+"""The examples learn in several processes what one learns, and weights in parts take less memory.
 
 usage: training_test.py PYTHON CHECKS EXAMPLE        CHECKS is checks.py, EXAMPLE language_model.py
 """
@@ -7,11 +7,14 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 import unittest
 
 from run import SKIP, command
 
 PYTHON = CHECKS = EXAMPLE = ""
+SEED = int(os.environ.get("DOORBELL_SEED") or time.time())
+IS_WHOLE = os.environ.get("DOORBELL_WHOLE_TESTS") == "1"
 
 
 def output(processes, *args):
@@ -35,6 +38,17 @@ class Training(unittest.TestCase):
         for processes, model_parallel in ((2, 1), (2, 2), (4, 2)):
             for found, expected in zip(losses(processes, model_parallel), alone, strict=True):
                 self.assertAlmostEqual(found, expected, delta=1e-4 * expected)
+
+    def test_digits(self):
+        digits = os.path.join(os.path.dirname(EXAMPLE), "digits.py")
+        found = {count: [float(loss) for loss in re.findall(r"loss (\S+)", output(count, digits, "--steps", "10"))]
+                 for count in ((1, 2, 4, 8) if IS_WHOLE else (1, (2, 4, 8)[SEED % 3]))}
+        alone = found[1]
+        self.assertEqual(len(alone), 2)
+        self.assertLess(alone[1], alone[0])
+        for count, losses_of in found.items():
+            for loss, expected in zip(losses_of, alone, strict=True):
+                self.assertAlmostEqual(loss, expected, delta=2e-4 * expected, msg=f"{count} processes, seed {SEED}")
 
     def test_memory_of_weights_in_parts(self):
         found = re.search(r"memory 2 (\d+) (\d+) (\d+)", output(2, CHECKS, "memory"))

@@ -2,6 +2,7 @@
 // the cases see conformance/.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -12,8 +13,11 @@
 #include "base/os/host.h"
 #include "base/util/try.h"
 #include "conformance/exceptions.h"
+#include "conformance/processes.h"
 #include "conformance/run.h"
 #include "core/util/config.h"
+#include "runtime/environment.h"
+#include "runtime/processes.h"
 #include "runtime/progress_bar.h"
 #include "tools/doorbell/commands.h"
 #include "tools/doorbell/conformance_record.h"
@@ -44,8 +48,11 @@ std::string again(const Settings& settings, const Failure& failure) {
   return command + fmt::format(" --seed {} --filter '{}'", settings.options.seed, failure.filter);
 }
 
+// Of each process that finds one; what else is printed is process 0's.
 void print_failure(const Settings& settings, const Failure& failure) {
-  fmt::print("FAILED {}\n", failure.name);
+  const std::string where =
+      dist::world_size() > 1 ? fmt::format(" in process {}", dist::rank()) : "";
+  fmt::print("FAILED {}{}\n", failure.name, where);
   std::string line;
   for (char c : failure.text) {
     if (c != '\n') {
@@ -93,6 +100,8 @@ void print_json(const Settings& settings, const Report& report, const Target& ta
                               {"failed", report.failed},
                               {"skipped", report.skipped},
                               {"not_run", report.not_run},
+                              {"processes", dist::world_size()},
+                              {"failed_elsewhere", report.failed_elsewhere},
                               {"skips", report.skips},
                               {"groups", groups},
                               {"failures", failures}};
@@ -107,6 +116,18 @@ Result<conformance::Suite> suite_of(const Settings& settings) {
   return suite;
 }
 
+// Joins the others of mpirun, where there are cases for all of them together.
+void join_processes(const std::vector<Batch>& batches, const Settings& settings) {
+  const bool is_needed = std::ranges::any_of(batches, [](const Batch& batch) {
+    return conformance::is_distributed(batch.cases.front().name);
+  });
+  if (!is_needed || !runtime::launcher(runtime::process_environment())) return;
+  if (settings.options.seconds > 0)
+    throw fail(ErrorKind::Invalid,
+               "--seconds and processes of mpirun: they would not run the same cases");
+  dist::init({.timeout_s = 120});
+}
+
 int run(const Settings& settings) {
   if (!settings.compare.empty())
     return compare_record_files(settings.compare[0], settings.compare[1], settings.json);
@@ -118,17 +139,22 @@ int run(const Settings& settings) {
     return 0;
   }
   core::Device& device = open_device(settings.device);
+  join_processes(batches, settings);
   core::Overrides overrides;
   if (settings.jobs > 0) overrides.parallel = settings.jobs;
   const core::Context context(overrides);
   const Target target = or_throw(Target::of(device));
   runtime::ProgressBar bar(static_cast<i64>(batches.size()));
   conformance::Progress progress;
-  if (!settings.json) {
-    fmt::print("{}:{}, {}; seed {}{}\n", target.device->name(), target.device->spec().renderer,
+  const bool prints = dist::rank() == 0;
+  if (prints && !settings.json) {
+    fmt::print("{}:{}, {}; seed {}{}{}\n", target.device->name(), target.device->spec().renderer,
                target.device->description(), settings.options.seed,
-               settings.options.sample_one_in > 0 ? ", a sample" : "");
+               settings.options.sample_one_in > 0 ? ", a sample" : "",
+               dist::world_size() > 1 ? fmt::format("; {} processes", dist::world_size()) : "");
     std::fflush(stdout);
+  }
+  if (!settings.json) {
     progress.failure = [&](const Failure& failure) {
       bar.clear();
       print_failure(settings, failure);
@@ -142,16 +168,16 @@ int run(const Settings& settings) {
     };
   }
   i64 done = 0;
-  progress.batch = [&](const Batch& batch, f64) { bar.tell(++done, batch.name); };
-  bar.tell(0, "compiling");
+  if (prints) {
+    progress.batch = [&](const Batch& batch, f64) { bar.tell(++done, batch.name); };
+    bar.tell(0, "compiling");
+  }
   const Report report = conformance::run(batches, target, settings.options, progress);
   bar.clear();
   if (record) record->close();
-  if (settings.json)
-    print_json(settings, report, target);
-  else
-    print_text(report, target);
-  return report.failed == 0 ? 0 : 1;
+  if (prints && settings.json) print_json(settings, report, target);
+  if (prints && !settings.json) print_text(report, target);
+  return report.failed + report.failed_elsewhere == 0 ? 0 : 1;
 }
 
 }  // namespace
