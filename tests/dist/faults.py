@@ -21,7 +21,7 @@ PROCESSES = 3
 PROGRAM = ""
 POINTS = 20 if os.environ.get("DOORBELL_WHOLE_TESTS") == "1" else 1
 SEED = int(os.environ.get("DOORBELL_SEED", "0")) or random.randrange(1, 1 << 30)
-# Of the timeout of 2 s and of a busy machine, from the fault on, and before it.
+# Of the timeout of 4 s and of a busy machine, from the fault on, and before it.
 PATIENCE, BEFORE = 60, 120
 
 

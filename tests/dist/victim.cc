@@ -138,7 +138,7 @@ int main(int argc, char** argv) {
   try {
     if (plan.is("early") && own_rank() == plan.rank) vanish(plan);
     // A process that is to go on must not be late on a busy machine.
-    dist::init({.timeout_s = plan.is("pause") ? 60.0 : 2.0});
+    dist::init({.timeout_s = plan.is("pause") ? 60.0 : 4.0});
     write(plan.path(rank + ".end"), exchange_on(plan) ? "all right" : "wrong values");
   } catch (const Error& error) {
     const std::string then = dist::is_initialized() ? afterwards() : error.message + "\ncomputes";
