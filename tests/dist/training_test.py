@@ -47,8 +47,9 @@ class Training(unittest.TestCase):
         self.assertEqual(len(alone), 2)
         self.assertLess(alone[1], alone[0])
         for count, losses_of in found.items():
-            for loss, expected in zip(losses_of, alone, strict=True):
-                self.assertAlmostEqual(loss, expected, delta=2e-4 * expected, msg=f"{count} processes, seed {SEED}")
+            # Of steps 1 and 10: nine steps at this rate enlarge what another order of sums changes.
+            for loss, expected, relative in zip(losses_of, alone, (1e-4, 2e-3), strict=True):
+                self.assertAlmostEqual(loss, expected, delta=relative * expected, msg=f"{count} processes, seed {SEED}")
 
     def test_memory_of_weights_in_parts(self):
         found = re.search(r"memory 2 (\d+) (\d+) (\d+)", output(2, CHECKS, "memory"))
