@@ -4,10 +4,16 @@
 #include "base/os/host.h"
 #include "base/util/first_error.h"
 #include "base/util/try.h"
+#include "core/util/config.h"
+#include "drivers/cuda/nccl/communicator.h"
+#include "drivers/cuda/settings.h"
 #include "drivers/mpi/communicator.h"
 #include "drivers/mpi/find_module.h"
+#include "drivers/nv/settings.h"
+#include "runtime/device_kind.h"
 #include "runtime/environment.h"
 #include "runtime/siblings.h"
+#include "runtime/wheels.h"
 
 namespace doorbell::runtime {
 namespace {
@@ -31,6 +37,27 @@ Error told_who(Error error) {
 }
 
 constinit mpi::Link* joined_by = nullptr;
+
+// In CUDA_PATH, beside the Python module, in the virtual environment, and where the system looks.
+std::vector<std::string> nccl_files() {
+  constexpr const char* kName = "libnccl.so.2";
+  std::vector<std::string> folders = wheel_folders("nvidia"), files;
+  const auto settings = read_settings<nv::Settings>(setting_values(core::config()));
+  if (settings && !settings->cuda_path.empty())
+    folders.insert(folders.begin(), settings->cuda_path);
+  for (const std::string& folder : folders)
+    for (const char* within : {"nccl/lib", "lib", "lib64"})
+      files.push_back(fmt::format("{}/{}/{}", folder, within, kName));
+  files.push_back(kName);
+  return files;
+}
+
+Result<const cuda::nccl::Api*> load_nccl() {
+  TRY(const cuda::Settings settings, read_settings<cuda::Settings>(setting_values(core::config())));
+  if (settings.nccl == "0") return fail(ErrorKind::Unsupported, "NCCL=0");
+  const bool is_path = !settings.nccl.empty() && settings.nccl != "1";
+  return cuda::nccl::load(is_path ? std::vector{settings.nccl} : nccl_files());
+}
 
 }  // namespace
 
@@ -61,6 +88,9 @@ Result<core::Communicator*> connect_processes(const dist::InitOptions& options) 
   // A start that the others did not take part in goes on: MPI cannot start again.
   static FirstError& lost = *new FirstError;
   TRY(lost.check());
+  TRY(const cuda::Settings settings, read_settings<cuda::Settings>(setting_values(core::config())));
+  cuda::nccl::Options nccl_options{.must = !settings.nccl.empty() && settings.nccl != "0",
+                                   .load = load_nccl};
   Result<mpi::Link*> link = mpi::Link::open(link_options, os::host_clock());
   if (!link) {
     if (link.error().kind == ErrorKind::Timeout) lost.set(told_who(link.error()));
@@ -68,7 +98,9 @@ Result<core::Communicator*> connect_processes(const dist::InitOptions& options) 
   }
   joined_by = *link;
   // Never freed: work may outlive main().
-  static mpi::MpiCommunicator& communicator = *new mpi::MpiCommunicator(**link);
+  static mpi::MpiCommunicator& mpi = *new mpi::MpiCommunicator(**link);
+  static cuda::nccl::NcclCommunicator& communicator =
+      *new cuda::nccl::NcclCommunicator(mpi, std::move(nccl_options));
   return &communicator;
 }
 

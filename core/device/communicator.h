@@ -5,7 +5,10 @@
 // Thread safety: all functions may be called from any thread.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/device/device.h"
@@ -56,8 +59,21 @@ class Communicator {
   virtual Device& device() = 0;
   // A program of that device with the arguments {to..., from...}.
   virtual Result<std::unique_ptr<Program>> load(const Exchange& exchange) = 0;
+  // Whether such programs take memory that the host does not see, of a device of this name
+  // ("CUDA:1@2"), if all of the group's are such; else it goes through the host's. The same in all
+  // processes.
+  virtual bool takes_memory_of(std::string_view /*device*/) const { return false; }
   // The device of another process. Copies to it send, copies from it receive.
   virtual Result<std::unique_ptr<Device>> open_remote(DeviceSpec spec, int rank) = 0;
+  // ---- for engines of exchanges, called by the queue --------------------------------------------
+  // Waits until it is done, as long as an exchange may take; the error at the end of that time
+  // names who is missing of `ranks`, and is told to the others.
+  using IsDone = std::function<Result<bool>()>;
+  virtual Result<void> wait(const IsDone& is_done, const std::string& what,
+                            const std::vector<int>& ranks) = 0;
+  // An exchange failed here, and the others are told. The error names those of `ranks` that do not
+  // answer, which takes a moment to find out.
+  virtual Error give_up(const Error& why, const std::vector<int>& ranks) = 0;
   // Before the process ends; nothing works afterwards.
   virtual void leave() = 0;
 };

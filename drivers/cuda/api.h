@@ -85,6 +85,7 @@ struct Api {
   F(cuDeviceGetCount, "", (int*))                                                                  \
   F(cuDeviceGet, "", (CUdevice*, int ordinal))                                                     \
   F(cuDeviceGetName, "", (char*, int bytes, CUdevice))                                             \
+  F(cuDeviceGetUuid, "_v2", (void* uuid, CUdevice))                                                \
   F(cuDeviceGetAttribute, "", (int*, Attribute, CUdevice))                                         \
   F(cuDeviceCanAccessPeer, "", (int*, CUdevice, CUdevice peer))                                    \
   F(cuDevicePrimaryCtxRetain, "", (CUcontext*, CUdevice))                                          \

@@ -89,6 +89,13 @@ class MpiCommunicator final : public core::Communicator {
   core::Device& device() override { return device_; }
   Result<std::unique_ptr<core::Program>> load(const core::Exchange& exchange) override;
   Result<std::unique_ptr<core::Device>> open_remote(core::DeviceSpec spec, int rank) override;
+  Result<void> wait(const IsDone& is_done, const std::string& what,
+                    const std::vector<int>& ranks) override {
+    return link_.wait(is_done, what, ranks);
+  }
+  Error give_up(const Error& why, const std::vector<int>& ranks) override {
+    return link_.give_up(why, ranks);
+  }
   void leave() override;
 
  private:

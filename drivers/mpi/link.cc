@@ -125,11 +125,49 @@ Result<void> Link::run(const Start& start, const std::string& what, const std::v
       return fail_all(error_of(code, what, ranks));
     }
   }
-  Result<void> done = wait(pending, what, ranks);
+  Result<void> done = wait_until([&] { return is_done(pending, what, ranks); }, what);
   std::lock_guard lock(api_mutex_);
   peers_.end();
   if (!done && kind == Kind::Receive) api_.cancel(pending);
   return done;
+}
+
+Result<void> Link::wait(const IsDone& is_done, const std::string& what,
+                        const std::vector<int>& ranks) {
+  TRY(failure_.check());
+  {
+    std::lock_guard lock(api_mutex_);
+    peers_.begin(ranks);
+  }
+  Result<void> done = wait_until(is_done, what);
+  std::lock_guard lock(api_mutex_);
+  peers_.end();
+  return done;
+}
+
+// Asks as often as must be unanswered, unless another process tells why it gave up.
+Error Link::give_up(const Error& why, const std::vector<int>& ranks) {
+  {
+    std::lock_guard lock(api_mutex_);
+    peers_.begin(ranks);
+  }
+  for (u32 i = 0; i < Peers::kUnanswered && !ranks.empty() && !failure_.is_set(); ++i) {
+    ask();
+    const u64 end = clock_.now_ns() + std::min(kAskEach_ns, timeout_ns_ / 8);
+    while (clock_.now_ns() < end) {
+      clock_.sleep_until(std::min(end, clock_.now_ns() + 1'000'000));
+      std::lock_guard lock(api_mutex_);
+      answer_all();
+    }
+  }
+  std::lock_guard lock(api_mutex_);
+  const std::vector<int> silent = peers_.silent();
+  peers_.end();
+  Error error = why;
+  if (!silent.empty())
+    error.message += fmt::format("; {} {} not answer: dead or stopped", list_ranks(silent),
+                                 silent.size() == 1 ? "does" : "do");
+  return fail_all(error);
 }
 
 Result<void> Link::plain(Plain what, const void* from, void* to, i64 bytes) {
@@ -146,13 +184,14 @@ Result<bool> Link::is_done(Pending pending, const std::string& what,
   return done;
 }
 
-Result<void> Link::wait(Pending pending, const std::string& what, const std::vector<int>& ranks) {
+template <class Done>
+Result<void> Link::wait_until(const Done& is_done, const std::string& what) {
   constexpr u32 kLookEach = 16, kSpins = 2000;  // turns
   const u64 ask_each = std::min(kAskEach_ns, timeout_ns_ / 8);
   Patience patience(clock_);
   u64 asked = 0, heard = 0;
   for (u32 turn = 0;; ++turn) {
-    TRY(const bool done, is_done(pending, what, ranks));
+    TRY(const bool done, is_done());
     if (done) [[likely]]
       return {};
     // Messages move only while someone looks, so this stays awake, as MPI's blocking calls do. Once

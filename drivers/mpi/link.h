@@ -47,6 +47,12 @@ class Link {
   enum class Kind : u8 { Receive, Other };
   Result<void> run(const Start& start, const std::string& what, const std::vector<int>& ranks,
                    Kind kind = Kind::Other);
+  // Waits for work of another kind, with the same deadline.
+  using IsDone = std::function<Result<bool>()>;
+  Result<void> wait(const IsDone& is_done, const std::string& what, const std::vector<int>& ranks);
+  // Such work failed: tells the others, and returns the error, with the names of those that are
+  // silent.
+  Error give_up(const Error& why, const std::vector<int>& ranks);
   // A blocking call of MPI, without a deadline: to measure beside. Nobody is answered meanwhile.
   Result<void> plain(Plain what, const void* from, void* to, i64 bytes);
   // Waits for all processes, then leaves MPI; again does nothing. Not the error that others of this
@@ -66,7 +72,8 @@ class Link {
       : api_(api), name_(std::move(name)), timeout_ns_(timeout_ns), clock_(clock) {}
 
   Result<bool> is_done(Pending pending, const std::string& what, const std::vector<int>& ranks);
-  Result<void> wait(Pending pending, const std::string& what, const std::vector<int>& ranks);
+  template <class Done>
+  Result<void> wait_until(const Done& is_done, const std::string& what);
   Error error_of(int code, const std::string& what, const std::vector<int>& ranks) const;
   Error fail_all(Error error);
   void ask();

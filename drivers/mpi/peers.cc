@@ -11,8 +11,6 @@ namespace {
 
 // Processes that are asked, and that an answer names.
 constexpr usize kMaxAsked = 64;
-// Of at least eight questions in a row: then a process does not answer.
-constexpr u32 kUnanswered = 4;
 
 // The numbers of a text, up to what is none.
 std::vector<u64> numbers_of(std::string_view text) {
@@ -75,14 +73,18 @@ std::vector<int> Peers::to_ask() {
   return asked;
 }
 
+std::vector<int> Peers::silent() const {
+  std::vector<int> found = reached();
+  std::erase_if(found, [&](int rank) { return at(rank).unanswered < kUnanswered; });
+  return found;
+}
+
 Error Peers::missing(const std::string& what, f64 seconds) const {
-  std::vector<int> silent, at_work;
-  const std::vector<int> all = reached();
+  const std::vector<int> silent = this->silent(), all = reached();
+  std::vector<int> at_work;
   for (const int rank : all) {
     const Peer& peer = at(rank);
-    if (peer.unanswered >= kUnanswered)
-      silent.push_back(rank);
-    else if (peer.is_known && peer.waits_for.empty())
+    if (peer.unanswered < kUnanswered && peer.is_known && peer.waits_for.empty())
       at_work.push_back(rank);
   }
   const std::string waited = fmt::format("{} waited {:g} s for ", what, seconds);

@@ -35,6 +35,9 @@ class Peers {
   void answered(int rank, std::string_view answer);
   // Whom to ask now; counts the question of each.
   std::vector<int> to_ask();
+  // Those of them that do not answer.
+  static constexpr u32 kUnanswered = 4;  // questions in a row
+  std::vector<int> silent() const;
   // Why the exchange, which waited so long, is not done.
   Error missing(const std::string& what, f64 seconds) const;
 

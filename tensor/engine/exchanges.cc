@@ -1,6 +1,7 @@
 // Dropping, staging and loading.
 #include "tensor/engine/exchanges.h"
 
+#include <algorithm>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "core/device/registry.h"
 #include "core/schedule/bucket.h"
 #include "core/schedule/exchange.h"
+#include "core/uop/placement.h"
 #include "tensor/engine/must.h"
 #include "tensor/engine/realize.h"
 
@@ -39,7 +41,8 @@ class Stager {
   explicit Stager(Schedule* schedule) : schedule_(*schedule), host_(device("CPU").index()) {}
 
   void add(ScheduleItem item) {
-    if (!leaves_process(item, schedule_)) return items_.push_back(std::move(item));
+    if (!leaves_process(item, schedule_) || is_taken(item))
+      return items_.push_back(std::move(item));
     const std::vector<u32> given = item.buffers;
     const usize outputs = given.size() / 2;
     for (usize i = 0; i < given.size(); ++i)
@@ -54,6 +57,15 @@ class Stager {
   std::vector<ScheduleItem> take() { return std::move(items_); }
 
  private:
+  // Whether the exchange reads and writes the devices' own memory, in every process.
+  static bool is_taken(const ScheduleItem& item) {
+    if (!core::is_exchange(item)) return false;
+    const Registry& registry = Registry::instance();
+    const u16 placement = static_cast<u16>(item.ast->sink.arg(3));
+    return std::ranges::all_of(core::placement_of(placement).devices, [&](u16 device) {
+      return registry.communicator()->takes_memory_of(registry.name_of(device));
+    });
+  }
   bool needs_staging(u32 buffer) const {
     const u16 at = schedule_.buffers[buffer].device;
     return !is_remote(at) && !Registry::instance().name_of(at).starts_with("CPU");

@@ -10,8 +10,8 @@ namespace doorbell::engine {
 
 // Whether a node's device is another process's.
 bool is_of_others(u16 device);
-// Joins sums to buckets, and drops items in which no device of this process takes part. Memory of
-// GPUs goes through the host's on its way. Before memory is planned.
+// Joins sums to buckets, and drops items in which no device of this process takes part. Memory that
+// the Communicator does not take goes through the host's on its way. Before memory is planned.
 void keep_own_work(core::Schedule* schedule);
 // What runs an exchange; every process of the group has one like it. Made once, so that plans of
 // equal work are equal. Throws Error.

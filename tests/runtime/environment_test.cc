@@ -74,7 +74,7 @@ TEST(Environment, IsDocumented) {
   const std::string page = testing::read_source("docs/env.md");
   std::vector<std::string> names;
   for (const DeclaredSetting& declared : device_settings()) names.push_back(declared.setting.name);
-  EXPECT_EQ(names.size(), 23u);
+  EXPECT_EQ(names.size(), 24u);
 #define SETTING(type, field, value, name, text) names.push_back(name);
 #include "core/util/config.def"
 #undef SETTING

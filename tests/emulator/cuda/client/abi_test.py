@@ -1,7 +1,7 @@
-"""Compiles against NVIDIA's cuda.h and cublas_api.h: checks that compare their ABI with the driver's declarations, the
-emulated driver's and the benchmark's, and a C client, which then runs under `doorbell emu --gpu sm_90,sm_90`. The
-headers are CUDA's own: of CUDA_PATH, of the wheel nvidia-cuda-runtime, or of /usr/local/cuda. Skipped where there is
-none.
+"""Compiles against NVIDIA's cuda.h, cublas_api.h and nccl.h: checks that compare their ABI with the driver's
+declarations, the emulated driver's and the benchmark's, and a C client, which then runs under
+`doorbell emu --gpu sm_90,sm_90`. The headers are CUDA's own: of CUDA_PATH, of the wheel nvidia-cuda-runtime, or of
+/usr/local/cuda. Skipped where there is none.
 
 usage: abi_test.py PATH_OF_DOORBELL FOLDER_OF_LIBCUDA SOURCE_ROOT COMPILER CLIENT.C SOURCE...
 """
@@ -28,6 +28,9 @@ def find_header():
 
 
 INCLUDE = find_header()
+# A wheel of its own has NCCL's header, which includes CUDA's.
+NCCL = [folder for folder in (INCLUDE, os.path.join(INCLUDE or "", "..", "..", "nccl", "include"))
+        if folder and os.path.exists(os.path.join(folder, "nccl.h"))]
 
 
 def run(*command, **environment):
@@ -45,8 +48,10 @@ class Abi(unittest.TestCase):
             with self.subTest(source):
                 if "cublas" in source and not os.path.exists(os.path.join(INCLUDE, "cublas_api.h")):
                     self.skipTest("no cublas_api.h in " + INCLUDE + ": pip install nvidia-cublas")
+                if "nccl" in source and not NCCL:
+                    self.skipTest("no nccl.h beside " + INCLUDE + ": pip install nvidia-nccl-cu13")
                 self.compile(*COMPILER.split(), "-std=c++20", "-fsyntax-only", "-I" + ROOT, "-isystem", INCLUDE,
-                             source)
+                             *("-isystem" + folder for folder in NCCL[:1]), source)
 
     def test_a_client_in_c_runs(self):
         with tempfile.TemporaryDirectory() as folder:
