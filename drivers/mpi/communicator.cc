@@ -102,7 +102,9 @@ class MpiProgram final : public core::Program {
     const Link::Start start = [&](const MpiApi& api, Pending* pending) {
       return begin(api, group, from.data(), to.data(), pending);
     };
-    if (Result<void> done = link_.run(start, what_, exchange_.ranks); !done) {
+    if (Result<void> done =
+            link_.run(start, what_, exchange_.ranks, Link::Kind::Other, exchange_.bytes);
+        !done) {
       keep_for_good({core::Ref<core::Buffer>(buffers[0].buffer),
                      core::Ref<core::Buffer>(buffers[1].buffer), std::move(from), std::move(to)});
       return done;
@@ -126,7 +128,7 @@ class MpiProgram final : public core::Program {
     const Link::Start start = [&](const MpiApi& api, Pending* pending) {
       return begin(api, group, joined.data(), joined.data(), pending);
     };
-    TRY(link_.run(start, what_, exchange_.ranks));
+    TRY(link_.run(start, what_, exchange_.ranks, Link::Kind::Other, exchange_.bytes));
     at = 0;
     for (usize i = 0; i < count; at += exchange_.parts[i++]) {
       TRY(HostBytes to, HostBytes::of(buffers[i], exchange_.parts[i], false));

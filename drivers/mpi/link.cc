@@ -114,7 +114,7 @@ Result<void> Link::gather_here(const std::vector<int>& ranks, const std::string&
 }
 
 Result<void> Link::run(const Start& start, const std::string& what, const std::vector<int>& ranks,
-                       Kind kind) {
+                       Kind kind, i64 bytes) {
   TRY(failure_.check());
   Pending pending = 0;
   {
@@ -125,7 +125,9 @@ Result<void> Link::run(const Start& start, const std::string& what, const std::v
       return fail_all(error_of(code, what, ranks));
     }
   }
-  Result<void> done = wait_until([&] { return is_done(pending, what, ranks); }, what);
+  Result<void> done =
+      // A gigabyte a second is a byte a nanosecond.
+      wait_until([&] { return is_done(pending, what, ranks); }, what, static_cast<u64>(bytes));
   std::lock_guard lock(api_mutex_);
   peers_.end();
   if (!done && kind == Kind::Receive) api_.cancel(pending);
@@ -139,7 +141,7 @@ Result<void> Link::wait(const IsDone& is_done, const std::string& what,
     std::lock_guard lock(api_mutex_);
     peers_.begin(ranks);
   }
-  Result<void> done = wait_until(is_done, what);
+  Result<void> done = wait_until(is_done, what, 0);
   std::lock_guard lock(api_mutex_);
   peers_.end();
   return done;
@@ -185,7 +187,7 @@ Result<bool> Link::is_done(Pending pending, const std::string& what,
 }
 
 template <class Done>
-Result<void> Link::wait_until(const Done& is_done, const std::string& what) {
+Result<void> Link::wait_until(const Done& is_done, const std::string& what, u64 moving_ns) {
   constexpr u32 kLookEach = 16, kSpins = 2000;  // turns
   const u64 ask_each = std::min(kAskEach_ns, timeout_ns_ / 8);
   Patience patience(clock_);
@@ -195,13 +197,13 @@ Result<void> Link::wait_until(const Done& is_done, const std::string& what) {
     if (done) [[likely]]
       return {};
     // Messages move only while someone looks, so this stays awake, as MPI's blocking calls do. Once
-    // it offers its processor to kernels, a single look may take long.
+    // it offers its processor to kernels, a single look may take long: not while bytes may move.
     const bool rests = turn % kLookEach == kLookEach - 1;
     if (!rests && turn <= kSpins) continue;
     const u64 waited = patience.waited_ns();
     if (rests && waited > kMaxAwake_ns)
       std::this_thread::sleep_for(std::chrono::microseconds(50));
-    else if (rests && turn > kSpins)
+    else if (rests && turn > kSpins && waited > moving_ns)
       std::this_thread::yield();
     // Not left to the thread, which hardly gets the lock while this looks again and again.
     if (waited - heard > kWatchEach_ns) {

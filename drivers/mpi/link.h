@@ -40,13 +40,14 @@ class Link {
   // Those of the group must ask for it at once.
   Result<Group> group(const std::vector<int>& ranks);
 
-  // Starts an operation and waits for it. `what` and `ranks`, who takes part, are for messages.
+  // Starts an operation and waits for it. `what` and `ranks`, who takes part, are for messages. As
+  // long as so many `bytes` may be moving, it keeps its processor.
   using Start = std::function<int(const MpiApi&, Pending*)>;
   // When it fails, memory of a Receive may be used otherwise; what another operation began may
   // still read and write its own.
   enum class Kind : u8 { Receive, Other };
   Result<void> run(const Start& start, const std::string& what, const std::vector<int>& ranks,
-                   Kind kind = Kind::Other);
+                   Kind kind = Kind::Other, i64 bytes = 0);
   // Waits for work of another kind, with the same deadline.
   using IsDone = std::function<Result<bool>()>;
   Result<void> wait(const IsDone& is_done, const std::string& what, const std::vector<int>& ranks);
@@ -73,7 +74,7 @@ class Link {
 
   Result<bool> is_done(Pending pending, const std::string& what, const std::vector<int>& ranks);
   template <class Done>
-  Result<void> wait_until(const Done& is_done, const std::string& what);
+  Result<void> wait_until(const Done& is_done, const std::string& what, u64 moving_ns);
   Error error_of(int code, const std::string& what, const std::vector<int>& ranks) const;
   Error fail_all(Error error);
   void ask();
