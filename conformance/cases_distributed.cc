@@ -230,10 +230,7 @@ void beside_one(Trial& trial) {
       {"summed up", [](T x) { return x.cumsum(0); }},
       {"attention", [](T x) { return x.scaled_dot_product_attention(x, x); }},
       {"largest", [](T x) { return x.max(0) + x.max(1); }},
-      {"joined",
-       [](T x) {
-         return Tensor::cat({x, x * 2}, 0);
-       }},
+      {"joined", [](T x) { return Tensor::cat({x, x * 2}, 0); }},
   };
   const Devices& on = everywhere(trial);
   const auto array_of = [](const Tensor& x) {
