@@ -57,8 +57,11 @@ Result<Link*> Link::open(const LinkOptions& options, os::Clock& clock) {
   };
   TRY(link->block(start, "starting MPI",
                   "the other processes, of which one is dead, stopped, or has not come"));
-  std::lock_guard lock(link->thread_mutex_);
-  link->answers_ = link->job_.size > 1;
+  {
+    std::lock_guard lock(link->thread_mutex_);
+    link->answers_ = link->job_.size > 1;
+  }
+  link->thread_changed_.notify_all();
   return link;
 }
 
@@ -154,13 +157,8 @@ Error Link::give_up(const Error& why, const std::vector<int>& ranks) {
     peers_.begin(ranks);
   }
   for (u32 i = 0; i < Peers::kUnanswered && !ranks.empty() && !failure_.is_set(); ++i) {
-    ask();
-    const u64 end = clock_.now_ns() + std::min(kAskEach_ns, timeout_ns_ / 8);
-    while (clock_.now_ns() < end) {
-      clock_.sleep_until(std::min(end, clock_.now_ns() + 1'000'000));
-      std::lock_guard lock(api_mutex_);
-      answer_all();
-    }
+    ask();  // the thread hears the answers
+    clock_.sleep_until(clock_.now_ns() + std::min(kAskEach_ns, timeout_ns_ / 8));
   }
   std::lock_guard lock(api_mutex_);
   const std::vector<int> silent = peers_.silent();

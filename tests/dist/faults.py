@@ -89,11 +89,12 @@ class Run:
 
 
 class Faults(unittest.TestCase):
-    def check(self, mode, expected, comes_back=False, points=POINTS):
+    def check(self, mode, expected, comes_back=False, points=POINTS, at=None):
         slowest = 0.0
         for point in range(points):
             chance = random.Random(f"{SEED} {mode} {point}")
-            rank, exchanges, delay_us = chance.randrange(PROCESSES), chance.randrange(1, 200), chance.randrange(2000)
+            rank, exchanges, delay_us = (chance.randrange(PROCESSES), at or chance.randrange(1, 200),
+                                         chance.randrange(2000))
             others = [other for other in range(PROCESSES) if other != rank]
             with self.subTest(mode=mode, point=point, rank=rank, exchanges=exchanges, delay_us=delay_us, seed=SEED), \
                     Run(self, mode, rank, exchanges, delay_us) as run:
@@ -118,6 +119,8 @@ class Faults(unittest.TestCase):
 
     def test_behind(self):
         self.check("lag", "is at work in exchange", comes_back=True, points=1)
+        # Where the thread that answers was never woken for anything else.
+        self.check("lag", "is at work in exchange", comes_back=True, points=1, at=1)
 
     def test_missing_from_the_start(self):
         self.check("early-kill", "is dead", points=1)
