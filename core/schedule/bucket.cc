@@ -110,7 +110,8 @@ void Buckets::find_sums() {
   }
 }
 
-// What is in a buffer needs sums that came before; so does whoever overwrites what a sum reads.
+// What is in a buffer needs sums that came before; so does whoever overwrites what a sum reads, or
+// what reads with its results.
 void Buckets::find_needs() {
   using Needs = std::vector<bool>;
   const auto add = [](Needs& to, const Needs& more) {
@@ -130,12 +131,11 @@ void Buckets::find_needs() {
       needs[sum_of_[at]] = true;
     }
     if (std::ranges::find(needs, true) == needs.end()) continue;
-    for (u32 buffer : writes(item)) content[buffer] = needs;
-    if (sum_of_[at] == kNone) continue;
     for (u32 buffer : reads(item)) {
       readers[buffer].resize(sums_.size());
-      readers[buffer][sum_of_[at]] = true;
+      add(readers[buffer], needs);
     }
+    for (u32 buffer : writes(item)) content[buffer] = needs;
   }
 }
 
@@ -163,6 +163,10 @@ void Buckets::join() {
     const auto is_needed = [&](usize member) { return static_cast<bool>(sum.needed[member]); };
     const i64 group = std::get<1>(sum.key);
     const bool is_own = sum.own != kNone;
+    if (sum.bytes > limits_.of_member) {  // before the bucket, unless it needs a member
+      if (std::ranges::any_of(open, is_needed)) close(&open);
+      continue;
+    }
     if (!open.empty() && sums_[open[0]].key != sum.key) {
       if (overlaps(std::get<1>(sums_[open[0]].key), group)) close(&open);
     } else if (is_own && !open.empty()) {

@@ -137,6 +137,30 @@ TEST_F(Bucket, BytesAreLimited) {
   EXPECT_EQ(made.run({.first = 32, .most = 48}), "0,4 = 2,6; 8,12 = 10,14; 16 = 18; 20 = 22; ");
 }
 
+TEST_F(Bucket, WhatReadsWithASumIsOverwrittenBehindIt) {
+  Builder made;
+  const u32 a = made.buffer(), all_a = made.buffer(), c = made.buffer(), w = made.buffer();
+  const u32 y = made.buffer();
+  made.exchange(all_a, a);
+  made.kernel(y, all_a);
+  made.kernel(y, w);  // behind the other kernel
+  made.exchange(w, c);
+  EXPECT_EQ(made.run(), "2 = 0; 8 <- 2; 8 <- 6; 6 = 4; ");
+}
+
+TEST_F(Bucket, ALargeSumIsApartAndEndsABucketThatItNeeds) {
+  for (const bool needs : {false, true}) {
+    Builder made;
+    const u32 a = made.buffer(), b = made.buffer(), all_a = made.buffer(), all_b = made.buffer();
+    const u32 large = made.buffer(8193), all = made.buffer(8193);
+    made.exchange(all_a, a);
+    if (needs) made.kernel(large, all_a);
+    made.exchange(all, large);
+    made.exchange(all_b, b);
+    EXPECT_EQ(made.run(), needs ? "4 = 0; 8 <- 4; 10 = 8; 6 = 2; " : "10 = 8; 4,6 = 0,2; ");
+  }
+}
+
 // In a captured function, too, and with sums that need others.
 TEST(Buckets, JoinedSumsAreThoseOfEach) {
   const i64 ranks = dist::world_size();
