@@ -30,14 +30,9 @@ ADDRESS = {
     "drivers": (
         ["hcq", "drivers/cpu", "drivers/null", "drivers/disk", "drivers/cl", "drivers/mpi", "drivers/webgpu",
          "tests/hcq", "tests/dist", "tests/drivers"],
-<<<<<<< HEAD
-        ["hcq", "drivers", "drivers/webgpu_stand_in", "tlsf_fuzz"],
-        ["dist on *", "dist faults", "dist beside *", "conformance over *", "conformance CL*", "conformance CPU*",
-=======
         ["hcq", "drivers", "drivers/webgpu_stand_in", "drivers/nccl_stand_in", "tlsf_fuzz"],
-        ["dist on *", "dist faults", "dist beside *", "dist with NCCL", "conformance CL*", "conformance CPU*",
->>>>>>> 0538f5e8 (Exchange memory of CUDA devices between processes through NCCL)
-         "conformance NULL", "conformance WEBGPU*"]),
+        ["dist on *", "dist faults", "dist beside *", "dist with NCCL", "conformance over *", "conformance CL*",
+         "conformance CPU*", "conformance NULL", "conformance WEBGPU*"]),
     "drivers/amd": (
         ["drivers/amd", "drivers/amd/hw", "tests/drivers/amd", "tests/drivers/amd/hw"],
         ["drivers/amd", "drivers/amd/hw", "amd_*_fuzz"],

@@ -26,6 +26,7 @@ enum {
   SHT_NOBITS = 8,
   SHT_REL = 9,
   SHT_DYNSYM = 11,
+  SHT_X86_64_UNWIND = 0x70000001,
 };
 enum { SHN_UNDEF = 0, SHN_LORESERVE = 0xff00, SHN_ABS = 0xfff1 };
 enum { SHF_WRITE = 1, SHF_ALLOC = 2, SHF_EXECINSTR = 4 };

@@ -3,6 +3,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "base/util/check.h"
 #include "codegen/opt/tile_nest.h"
 
 namespace doorbell::codegen::detail {

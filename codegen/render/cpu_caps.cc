@@ -7,6 +7,9 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
+#if defined(__APPLE__)
+#include <sys/sysctl.h>
+#endif
 
 namespace doorbell::codegen {
 
@@ -15,10 +18,23 @@ using core::Scalar;
 
 namespace {
 
+#if defined(__APPLE__)
+// [<sys/sysctl.h> of macOS, on HW_L1DCACHESIZE and HW_L2CACHESIZE]
+constexpr const char kL1[] = "hw.l1dcachesize", kL2[] = "hw.l2cachesize";
+
+i64 cache_bytes(const char* name, i64 otherwise) {
+  i64 bytes = 0;
+  usize size = sizeof bytes;
+  return sysctlbyname(name, &bytes, &size, nullptr, 0) == 0 && bytes > 0 ? bytes : otherwise;
+}
+#else
+constexpr int kL1 = _SC_LEVEL1_DCACHE_SIZE, kL2 = _SC_LEVEL2_CACHE_SIZE;
+
 i64 cache_bytes(int name, i64 otherwise) {
   long bytes = sysconf(name);
   return bytes > 0 ? bytes : otherwise;
 }
+#endif
 
 }  // namespace
 
@@ -52,8 +68,8 @@ Caps cpu_caps() {
 #else
   caps.vector_registers = 32;
 #endif
-  caps.l1_bytes = cache_bytes(_SC_LEVEL1_DCACHE_SIZE, caps.l1_bytes);
-  caps.l2_bytes = cache_bytes(_SC_LEVEL2_CACHE_SIZE, caps.l2_bytes);
+  caps.l1_bytes = cache_bytes(kL1, caps.l1_bytes);
+  caps.l2_bytes = cache_bytes(kL2, caps.l2_bytes);
   return caps;
 }
 

@@ -33,6 +33,7 @@
    SHT_NOBITS,                       \
    SHT_REL,                          \
    SHT_DYNSYM,                       \
+   SHT_X86_64_UNWIND,                \
    SHN_UNDEF,                        \
    SHN_LORESERVE,                    \
    SHN_ABS,                          \
