@@ -54,8 +54,9 @@ Result<Json> parse_json(std::span<const u8> text) {
     return true;
   };
   Json header;
+  const std::string_view characters(reinterpret_cast<const char*>(text.data()), text.size());
   try {
-    header = Json::parse(text.begin(), text.end(), note_names);
+    header = Json::parse(characters, note_names);
   } catch (const Json::parse_error& error) {
     return fail(ErrorKind::Corrupt, "header is not JSON at byte {}", kLengthBytes + error.byte);
   } catch (const Json::exception&) {
