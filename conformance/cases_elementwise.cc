@@ -3,14 +3,11 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <limits>
 
 #include "conformance/inputs.h"
 
 namespace doorbell::conformance {
 namespace {
-
-constexpr Real kInf = std::numeric_limits<Real>::infinity();
 
 // How a result may differ: ulps of the result, grown by |x| where the argument is scaled first,
 // plus `steps` roundings of numbers about as large as 1 + |x|, plus the truncation error of a

@@ -140,7 +140,8 @@ Result<void> CudaQueue::run(Command command) {
       return context_->check(
           api.cuStreamWaitValue64(stream_, command.operand(0), command.operand(1), kWaitAtLeast),
           "cuStreamWaitValue64");
-    case CommandKind::Poll: return poll(command.operand(0), command.operand(1), command.operand(2));
+    case CommandKind::Poll:
+      return wait_for(command.operand(0), command.operand(1), command.operand(2));
     case CommandKind::Timestamp: return stamp(command.operand(0));
     case CommandKind::Barrier: return {};
   }
@@ -163,7 +164,7 @@ Result<void> CudaQueue::launch(Command command) {
 }
 
 // CUDA compares all bits, or looks whether one of them is set.
-Result<void> CudaQueue::poll(u64 address, u64 value, u64 mask) {
+Result<void> CudaQueue::wait_for(u64 address, u64 value, u64 mask) {
   if (mask != ~u64{0} && (value != mask || (mask & (mask - 1)) != 0))
     return fail(ErrorKind::Unsupported,
                 "the {} cannot wait until bits {:#x} of a number are {:#x}: CUDA waits for all 64 "

@@ -44,7 +44,7 @@ class CudaQueue final : public hcq::Queue {
   Result<void> run(const u32* at, const u32* end);
   Result<void> run(Command command);
   Result<void> launch(Command command);
-  Result<void> poll(u64 address, u64 value, u64 mask);
+  Result<void> wait_for(u64 address, u64 value, u64 mask);
   Result<void> stamp(u64 address);
   Result<void> run_resident(hcq::ResidentWords& resident);
 
