@@ -20,6 +20,7 @@ MAX_FUNCTION_LINES = 70
 
 LIBRARY = ("base", "core", "codegen", "hcq", "drivers", "emulator", "tensor", "runtime", "conformance")
 ROOMS = LIBRARY + ("tools", "python", "examples", "bench", "tests", "scripts", "docs", "build-aux")
+ROOT_FILES = ("CHANGELOG.md", "LICENSE", "README.md", "meson.build", "meson_options.txt", "pyproject.toml")
 CXX = (".h", ".cc", ".def")
 ALLOWED = "tests/tidy/allowed.txt"
 
@@ -276,6 +277,13 @@ def dead_files(sources, root):
                 yield source.find("dead", "nobody includes it")
 
 
+def root_files(root):
+    """The root folder has the files that everyone expects there, and no log or program that came along by accident."""
+    for path in project_files(root):
+        if "/" not in path and not path.startswith(".") and path not in ROOT_FILES:
+            yield Finding(path, 1, "root-file", "no file of this name belongs in the root folder")
+
+
 # ---- putting it together ---------------------------------------------------------------------------------------
 
 def check_one(source, root):
@@ -295,6 +303,7 @@ def check_all(root):
             findings += check_one(source, root)
     findings += links(sources, root)
     findings += dead_files(sources, root)
+    findings += root_files(root)
     return sorted(findings, key=lambda finding: (finding.path, finding.line, finding.rule))
 
 
