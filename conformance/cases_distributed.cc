@@ -275,7 +275,8 @@ struct Net {
   }
 };
 
-// How the weights lie over the processes: in copies, each in parts, or along outputs and inputs.
+// How the weights lie over the processes: on one device alone; in copies, with batches in parts; in
+// parts, with batches in parts; in parts, with batches that every process has (tensor parallel).
 enum class Weights { Alone, Copies, Parts, Tensors };
 
 struct Learnt {
@@ -289,11 +290,11 @@ std::unique_ptr<nn::Optimizer> optimizer_of(int kind, const std::vector<Tensor>&
   return std::make_unique<nn::AdamW>(weights, 0.02);
 }
 
-// The axis along which weight i lies in parts. The second layer's bias has 3 elements.
+// The axis along which weight i lies in parts: of the second layer's weight, its inputs. That
+// layer's bias has 3 elements, too few for parts.
 Axis weight_axis(Weights how, usize i) {
   if (how == Weights::Copies || i == 3) return {};
-  if (how == Weights::Parts) return i == 2 ? 1 : 0;
-  return i == 2 ? Axis(1) : Axis(0);
+  return i == 2 ? 1 : 0;
 }
 
 Learnt learn(Trial& trial, Weights how, int kind, bool is_captured) {
@@ -322,7 +323,6 @@ Learnt learn(Trial& trial, Weights how, int kind, bool is_captured) {
     return loss;
   };
   auto captured = jit(step);
-  // Batches in parts, but for weights along outputs and inputs, which all process all of.
   const auto batch = [&](i64 columns, i64 seed) {
     const Array values = whole_numbers(dtypes::f32, {2 * count(), columns}, seed);
     if (how == Weights::Alone) return trial.tensor(values).realize();
