@@ -8,6 +8,8 @@
 
 #include "base/util/check.h"
 #include "tensor/dist/dist.h"
+#include "tensor/engine/realize.h"
+#include "tensor/jit/jit.h"
 #include "tools/doorbell/collectives/turns.h"
 
 namespace doorbell::tools {
@@ -18,6 +20,17 @@ f64 lg(i64 processes) { return std::bit_width(static_cast<u64>(processes - 1)); 
 // What a process sends of each byte, as Rabenseifner's has it.
 f64 share(i64 processes) {
   return 2 * static_cast<f64>(processes - 1) / static_cast<f64>(processes);
+}
+
+// The median of a captured sum.
+f64 allreduce_us(i64 bytes, usize rounds) {
+  const Tensor x = Tensor::full({bytes / 4}, 1.0).contiguous().realize();
+  auto captured = jit([](const Tensor& given) { return dist::all_reduce(given); });
+  return in_turn({[&] {
+                   captured(x);
+                   engine::synchronize();
+                 }},
+                 rounds)[0];
 }
 
 }  // namespace

@@ -54,16 +54,6 @@ StepTimes measure(const Step& step, usize rounds) {
   return {medians[0], medians[1], medians[2]};
 }
 
-f64 allreduce_us(i64 bytes, usize rounds) {
-  const Tensor x = Tensor::full({bytes / 4}, 1.0).contiguous().realize();
-  auto captured = jit([](const Tensor& given) { return dist::all_reduce(given); });
-  return in_turn({[&] {
-                   captured(x);
-                   engine::synchronize();
-                 }},
-                 rounds)[0];
-}
-
 Table measure_step(usize rounds) {
   Table table;
   table.title = fmt::format("a step of {} processes", dist::world_size());

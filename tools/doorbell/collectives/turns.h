@@ -37,7 +37,4 @@ Table measure_step(usize rounds);
 // (scaling.h), whose constants are measured between the processes that there are.
 Table model_scaling(usize rounds);
 
-// Medians of `rounds` calls of a captured sum over the processes, in microseconds.
-f64 allreduce_us(i64 bytes, usize rounds);
-
 }  // namespace doorbell::tools
