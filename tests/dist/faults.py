@@ -15,7 +15,7 @@ import tempfile
 import time
 import unittest
 
-from run import SKIP, command
+from run import SKIP, command, send
 
 PROCESSES = 3
 PROGRAM = ""
@@ -23,13 +23,6 @@ POINTS = 20 if os.environ.get("DOORBELL_WHOLE_TESTS") == "1" else 1
 SEED = int(os.environ.get("DOORBELL_SEED", "0")) or random.randrange(1, 1 << 30)
 # Of the timeout of 4 s and of a busy machine, from the fault on, and before it.
 PATIENCE, BEFORE = 60, 120
-
-
-def send(pid, number):
-    try:
-        os.kill(pid, number)
-    except ProcessLookupError:
-        pass
 
 
 class Run:

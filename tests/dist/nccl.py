@@ -14,7 +14,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 from nvidia_compilers import SKIPPED, use_compiler  # noqa: E402
-from run import command  # noqa: E402
+from run import command, send  # noqa: E402
 
 TESTS = VICTIM = STAND_IN = ""
 ENVIRONMENT = os.environ | {"CPU_THREADS": "1", "DEV": "EMUCUDA+CUDA:CUDA", "EMU_GPU": "sm_90"}
@@ -91,10 +91,7 @@ class Processes(unittest.TestCase):
         finally:
             for file in os.listdir(self.folder):
                 if file.endswith(".pid"):
-                    try:
-                        os.kill(int(file.removesuffix(".pid")), signal.SIGKILL)
-                    except ProcessLookupError:
-                        pass
+                    send(int(file.removesuffix(".pid")), signal.SIGKILL)
             run.kill()
             run.wait()
             run.stderr.close()

@@ -25,6 +25,14 @@ def command(processes):
     return line
 
 
+def send(pid, number):
+    """A signal, to a process that may have ended."""
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass
+
+
 def main():
     processes, *program = sys.argv[1:]
     if shutil.which("mpirun") is None:
