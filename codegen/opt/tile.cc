@@ -306,7 +306,8 @@ UOp Tiled::reduce_depth(RangeList* over) {
     loops.clear();
     const std::vector<i64> extents = *block_extents(info, k, kc);
     for (i64 extent : extents) loops.push_back({AxisType::Reduce, extent});
-    // Three taps of a small tile take little longer than leaving a loop over three rows of them.
+    // In a small tile, ending a loop over three rows takes almost as long as the three taps of a
+    // row: both are unrolled.
     const bool is_small = upcast * lanes <= kFewSums;
     const i64 last = loops.back().second;
     if (last <= kMostUnrolled) loops.back().first = AxisType::Unroll;

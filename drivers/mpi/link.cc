@@ -128,9 +128,8 @@ Result<void> Link::run(const Start& start, const std::string& what, const std::v
       return fail_all(error_of(code, what, ranks));
     }
   }
-  Result<void> done =
-      // A gigabyte a second is a byte a nanosecond.
-      wait_until([&] { return is_done(pending, what, ranks); }, what, static_cast<u64>(bytes));
+  const u64 moving_ns = static_cast<u64>(bytes);  // at a gigabyte a second
+  Result<void> done = wait_until([&] { return is_done(pending, what, ranks); }, what, moving_ns);
   std::lock_guard lock(api_mutex_);
   peers_.end();
   if (!done && kind == Kind::Receive) api_.cancel(pending);
@@ -194,8 +193,9 @@ Result<void> Link::wait_until(const Done& is_done, const std::string& what, u64 
     TRY(const bool done, is_done());
     if (done) [[likely]]
       return {};
-    // Messages move only while someone looks, so this stays awake, as MPI's blocking calls do. Once
-    // it offers its processor to kernels, a single look may take long: not while bytes may move.
+    // Messages move only while someone looks, so this stays awake, as MPI's blocking calls do. It
+    // offers its processor to kernels only when the bytes should have moved: the next look may then
+    // come late.
     const bool rests = turn % kLookEach == kLookEach - 1;
     if (!rests && turn <= kSpins) continue;
     const u64 waited = patience.waited_ns();

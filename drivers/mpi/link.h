@@ -40,8 +40,8 @@ class Link {
   // Those of the group must ask for it at once.
   Result<Group> group(const std::vector<int>& ranks);
 
-  // Starts an operation and waits for it. `what` and `ranks`, who takes part, are for messages. As
-  // long as so many `bytes` may be moving, it keeps its processor.
+  // Starts an operation and waits for it. `what` and `ranks`, who takes part, are for messages. It
+  // keeps its processor for as long as `bytes` take to move.
   using Start = std::function<int(const MpiApi&, Pending*)>;
   // When it fails, memory of a Receive may be used otherwise; what another operation began may
   // still read and write its own.

@@ -14,8 +14,7 @@
 
 namespace doorbell::emu {
 
-// Offsets are in the file; an access has 4 or 8 bytes, and begins at a
-// multiple of 4.
+// Offsets are in the file; an access has 4 or 8 bytes, and begins at a multiple of 4.
 struct DeviceRegisters {
   std::function<u64(u64 offset, unsigned bytes)> read;
   std::function<void(u64 offset, unsigned bytes, u64 value)> write;

@@ -78,7 +78,9 @@ struct Builder {
 class Bucket : public testing::Test {
  protected:
   void SetUp() override {
-    if (dist::world_size() < 2 || dist::rank() > 1) GTEST_SKIP() << "of processes 0 and 1";
+    if (dist::world_size() < 2 || dist::rank() > 1)
+      GTEST_SKIP() << "the schedules here are those of processes 0 and 1, this is " << dist::rank()
+                   << " of " << dist::world_size();
   }
 };
 
